@@ -33,6 +33,7 @@ public class FollowerCore {
     private final Actions out;
 
     private boolean synchronised;
+    private boolean syncFailed;
     private long historyEnd;
     private long appended = Indices.NONE;
     private long persisted = Indices.NONE;
@@ -101,12 +102,20 @@ public class FollowerCore {
 
     /** The log is persisted up to {@code index}: the sync call that covers it has succeeded. */
     public void persisted(long index, long now) {
-        if (index > persisted) {
+        if (index > persisted && !syncFailed) {
             persisted = index;
             appended = Math.max(appended, index);
             report();
             settle(now);
         }
+    }
+
+    /**
+     * A sync call of the log failed. The server is about to end; whatever a later call claims counts for nothing,
+     * because the system may have dropped the data and reported the error only once.
+     */
+    public void syncFailed() {
+        syncFailed = true;
     }
 
     /** Reads see everything up to {@code index}. Reported with the next sync or tick, or at once if a round waits. */

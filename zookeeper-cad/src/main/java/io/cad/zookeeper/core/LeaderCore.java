@@ -52,6 +52,7 @@ public class LeaderCore {
 
     private List<Quorum> configurations = List.of();
     private boolean ownPartEstablished;
+    private boolean syncFailed;
     private long needed = Indices.NONE;
     private long roundTarget = Indices.NONE;
     private long roundStarted;
@@ -138,7 +139,17 @@ public class LeaderCore {
 
     /** The leader's own log is persisted up to {@code index}: the sync call that covers it has succeeded. */
     public void persisted(long index, long now) {
-        count(self, index, self.applied, now);
+        if (!syncFailed) {
+            count(self, index, self.applied, now);
+        }
+    }
+
+    /**
+     * A sync call of the leader's own log failed. The leader is about to end; whatever a later call claims counts for
+     * nothing, because the system may have dropped the data and reported the error only once.
+     */
+    public void syncFailed() {
+        syncFailed = true;
     }
 
     /** Reads at the leader see everything up to {@code index}. */
@@ -264,6 +275,14 @@ public class LeaderCore {
         return index;
     }
 
+    boolean isReached(long target) {
+        return durable >= target;
+    }
+
+    boolean isExpired(long started, long now) {
+        return now - started >= roundTimeoutNanos;
+    }
+
     final boolean roundInFlight() {
         return roundTarget != Indices.NONE;
     }
@@ -310,8 +329,8 @@ public class LeaderCore {
             out.durable(index);
         }
         if (roundInFlight()) {
-            boolean reached = durable >= roundTarget;
-            if (reached || now - roundStarted >= roundTimeoutNanos) {
+            boolean reached = isReached(roundTarget);
+            if (reached || isExpired(roundStarted, now)) {
                 long target = roundTarget;
                 roundTarget = Indices.NONE;
                 out.flushRoundEnded(target, reached);

@@ -11,37 +11,36 @@ import java.util.Arrays;
  * <p>The events and {@link #admits} belong to one writer at a time (callers serialise them); {@link #txns},
  * {@link #bytes} and {@link #ageNanos} may be called by any thread.
  *
- * <p>Memory is bounded: at most {@code maxTxns} entries are remembered one by one. Those behind them cannot be
- * admitted, so they are kept as one lump that is gone when its last entry is durable.
+ * <p>Memory is bounded: each entry has a slot of its own as long as slots are free, else it joins the newest slot. The
+ * entries of one slot are treated alike: as large as all of them up to its end, as old as its first one.
  */
 public class Window {
-    private static final int INITIAL_CAPACITY = 256;
-    /** "No entry" for times; a monotonic clock that returned just this value would lose one nanosecond. */
-    private static final long EMPTY = Long.MIN_VALUE;
+    private static final int INITIAL_SLOTS = 256;
+    private static final int MAX_SLOTS = 1 << 14;
 
     private final long maxTxns;
     private final long maxBytes;
     private final long maxAgeNanos;
+    private final int maxSlots;
 
-    /** Rings over the entries one by one: index, bytes of all entries up to and including it, time of appending. */
-    private long[] index = new long[INITIAL_CAPACITY];
-    private long[] bytesUpTo = new long[INITIAL_CAPACITY];
-    private long[] appendedAt = new long[INITIAL_CAPACITY];
+    /** Rings over the slots, oldest first: last index, entries and bytes up to and including it, time of the first. */
+    private long[] lastIndex;
+    private long[] txnsUpTo;
+    private long[] bytesUpTo;
+    private long[] since;
     private int head;
-    private int count;
+    private int slots;
 
-    private long lumpTxns;
-    private long lumpSince;
-
-    private boolean open;
     private long lastAppended = Indices.NONE;
-    private long quorumPersisted = Indices.NONE;
+    private long txnsAppended;
     private long bytesAppended;
+    private long quorumPersisted = Indices.NONE;
+    private long txnsDurable;
     private long bytesDurable;
 
     private volatile long txns;
     private volatile long bytes;
-    private volatile long oldest = EMPTY;
+    private volatile long oldest;
 
     /**
      * @param maxTxns entries, at least 1
@@ -49,13 +48,24 @@ public class Window {
      * @param maxAgeNanos age of the oldest entry, at least 1
      */
     public Window(long maxTxns, long maxBytes, long maxAgeNanos) {
-        if (maxTxns < 1 || maxTxns > 1 << 28 || maxBytes < 1 || maxAgeNanos < 1) {
+        this(maxTxns, maxBytes, maxAgeNanos, MAX_SLOTS);
+    }
+
+    /** For tests that reach the bound of the memory; {@code maxSlots} is a power of two. */
+    Window(long maxTxns, long maxBytes, long maxAgeNanos, int maxSlots) {
+        if (maxTxns < 1 || maxBytes < 1 || maxAgeNanos < 1) {
             throw new IllegalArgumentException("a window of " + maxTxns + " entries, " + maxBytes + " bytes, "
-                    + maxAgeNanos + " ns: each must be at least 1, the entries at most 2^28");
+                    + maxAgeNanos + " ns: each must be at least 1");
         }
         this.maxTxns = maxTxns;
         this.maxBytes = maxBytes;
         this.maxAgeNanos = maxAgeNanos;
+        this.maxSlots = maxSlots;
+        int initial = Math.min(INITIAL_SLOTS, maxSlots);
+        lastIndex = new long[initial];
+        txnsUpTo = new long[initial];
+        bytesUpTo = new long[initial];
+        since = new long[initial];
     }
 
     // --- events
@@ -67,14 +77,13 @@ public class Window {
                     + Indices.format(lastAppended));
         }
         lastAppended = index;
+        txnsAppended++;
         bytesAppended += bytes;
-        if (index <= quorumPersisted) {
-            bytesDurable = bytesAppended; // the others were faster than this server's own log
-        } else if (lumpTxns > 0 || count == maxTxns) {
-            lumpSince = lumpTxns == 0 ? now : lumpSince;
-            lumpTxns++;
+        if (index <= quorumPersisted) { // the others were faster than this server's own log
+            txnsDurable = txnsAppended;
+            bytesDurable = bytesAppended;
         } else {
-            push(index, now);
+            putInSlot(index, now);
         }
         publish();
     }
@@ -85,15 +94,11 @@ public class Window {
             return;
         }
         quorumPersisted = index;
-        open = true;
-        while (count > 0 && this.index[head] <= index) {
+        while (slots > 0 && lastIndex[head] <= index) {
+            txnsDurable = txnsUpTo[head];
             bytesDurable = bytesUpTo[head];
-            head = (head + 1) & (this.index.length - 1);
-            count--;
-        }
-        if (index >= lastAppended) {
-            lumpTxns = 0;
-            bytesDurable = bytesAppended;
+            head = position(1);
+            slots--;
         }
         publish();
     }
@@ -105,11 +110,17 @@ public class Window {
         if (index <= quorumPersisted) {
             return true;
         }
-        int position = find(index);
-        return open && position >= 0
-                && fitsBytes(bytesUpTo[slot(position)] - bytesDurable)
-                && fitsTxns(position + 1)
-                && fitsAge(now - oldest);
+        if (index > lastAppended || !isOpen()) {
+            return false;
+        }
+        int slot = slotOf(index);
+        return fitsTxns(txnsUpTo[slot] - txnsDurable)
+                && fitsBytes(bytesUpTo[slot] - bytesDurable)
+                && fitsAge(now - since[head]);
+    }
+
+    boolean isOpen() {
+        return quorumPersisted != Indices.NONE;
     }
 
     boolean fitsTxns(long txns) {
@@ -136,67 +147,67 @@ public class Window {
         return bytes;
     }
 
-    /** The age of the oldest of them; 0 if there is none. */
+    /** The age of the oldest of them; 0 if there is none. Approximate when read while the writer is at work. */
     public long ageNanos(long now) {
-        long since = oldest;
-        return since == EMPTY ? 0 : Math.max(0, now - since);
+        return txns == 0 ? 0 : Math.max(0, now - oldest);
     }
 
     // --- the rings
 
-    private void push(long index, long now) {
-        if (count == this.index.length) {
+    private void putInSlot(long index, long now) {
+        if (slots == lastIndex.length && slots < maxSlots) {
             grow();
         }
-        int slot = slot(count);
-        this.index[slot] = index;
-        bytesUpTo[slot] = bytesAppended;
-        appendedAt[slot] = now;
-        count++;
+        if (slots < lastIndex.length) {
+            since[position(slots)] = now;
+            slots++;
+        }
+        int newest = position(slots - 1);
+        lastIndex[newest] = index;
+        txnsUpTo[newest] = txnsAppended;
+        bytesUpTo[newest] = bytesAppended;
     }
 
     private void grow() {
-        int capacity = index.length;
-        long[][] rings = {index, bytesUpTo, appendedAt};
-        for (int i = 0; i < rings.length; i++) {
-            long[] larger = Arrays.copyOfRange(rings[i], head, head + 2 * capacity);
-            System.arraycopy(rings[i], 0, larger, capacity - head, head);
-            rings[i] = larger;
-        }
-        index = rings[0];
-        bytesUpTo = rings[1];
-        appendedAt = rings[2];
+        lastIndex = doubled(lastIndex);
+        txnsUpTo = doubled(txnsUpTo);
+        bytesUpTo = doubled(bytesUpTo);
+        since = doubled(since);
         head = 0;
     }
 
-    private int slot(int position) {
-        return (head + position) & (index.length - 1);
+    /** Twice as long, and the ring, which is full, starts at 0. */
+    private long[] doubled(long[] ring) {
+        long[] larger = Arrays.copyOfRange(ring, head, head + 2 * ring.length);
+        System.arraycopy(ring, 0, larger, ring.length - head, head);
+        return larger;
     }
 
-    /** The position of an entry behind the oldest, or -1. Usually asked for the newest. */
-    private int find(long wanted) {
+    private int position(int slot) {
+        return (head + slot) & (lastIndex.length - 1);
+    }
+
+    /** Where the slot is that contains an entry above the quorum-persisted index. Usually asked for the newest. */
+    private int slotOf(long index) {
         int low = 0;
-        int high = count - 1;
-        if (high >= 0 && index[slot(high)] == wanted) {
-            return high;
+        int high = slots - 1;
+        if (high > 0 && index > lastIndex[position(high - 1)]) {
+            low = high;
         }
-        while (low <= high) {
+        while (low < high) {
             int middle = (low + high) >>> 1;
-            long found = index[slot(middle)];
-            if (found == wanted) {
-                return middle;
-            } else if (found < wanted) {
+            if (lastIndex[position(middle)] < index) {
                 low = middle + 1;
             } else {
-                high = middle - 1;
+                high = middle;
             }
         }
-        return -1;
+        return position(low);
     }
 
     private void publish() {
-        txns = count + lumpTxns;
+        oldest = slots > 0 ? since[head] : 0;
         bytes = bytesAppended - bytesDurable;
-        oldest = count > 0 ? appendedAt[head] : lumpTxns > 0 ? lumpSince : EMPTY;
+        txns = txnsAppended - txnsDurable;
     }
 }

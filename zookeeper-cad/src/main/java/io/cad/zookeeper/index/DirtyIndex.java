@@ -91,7 +91,7 @@ public class DirtyIndex {
     /** Everything up to {@code index}, the end of the log after a synchronisation, may hold updates never listed. */
     public void raiseBarrier(long index) {
         synchronized (this) {
-            raise(index);
+            barrier = Math.max(barrier, index);
         }
         prune();
     }
@@ -142,13 +142,9 @@ public class DirtyIndex {
         return barrier;
     }
 
-    void raise(long index) {
-        barrier = Math.max(barrier, index);
-    }
-
     /** The oldest item is replaced by the barrier. */
     void replaceByBarrier(long oldest) {
-        raise(oldest);
+        barrier = Math.max(barrier, oldest);
     }
 
     /** "/ab" is not below "/a". */
