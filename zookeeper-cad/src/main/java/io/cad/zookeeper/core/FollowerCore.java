@@ -229,7 +229,7 @@ public class FollowerCore {
             durable = announced;
             out.durable(announced);
         }
-        if (mayReport() && asked > persisted && asked <= appended && asked > flushing) {
+        if (mayReport() && !syncFailed && asked > persisted && asked <= appended && asked > flushing) {
             flushing = asked;
             out.flush(asked);
         }

@@ -58,7 +58,10 @@ public class DirtyIndex {
 
     // --- events
 
-    /** The entry at {@code index} changes what a read of the item returns. Call it before the change can be seen. */
+    /**
+     * The entry at {@code index} changes what a read of the item returns. Call it before the change can be seen, in
+     * the order of the log: pruning stops at the first item that is not durable.
+     */
     public synchronized void touch(String key, long index) {
         if (index <= floor()) {
             return; // the barrier covers it, or it was durable before it was applied
