@@ -42,13 +42,7 @@ public final class CadConnections {
     /** States what a watch event shows, around its delivery. */
     static void stateEvent(WatchedEvent event, Role role,
                            ReplyContext context) {
-        if (!role.mode.readsAreDurable()) {
-            context.set(0, Cause.EVENT, false);
-            return;
-        }
-        // An event made up by setWatches has no index of its own: it compares with everything applied.
-        long zxid = event.getZxid() >= 0 ? event.getZxid() : role.index.lastApplied();
-        context.set(zxid, Cause.EVENT, false);
+        context.set(role.policy.requiredByEvent(event.getZxid()), Cause.EVENT, false);
     }
 
     /** Upstream's line for {@code cons} ends with a bracket; ours says what is held behind it. */
