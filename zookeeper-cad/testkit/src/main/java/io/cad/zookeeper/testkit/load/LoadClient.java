@@ -14,7 +14,8 @@ import org.apache.zookeeper.data.Stat;
 final class LoadClient {
     /** About ten minutes at full speed; a longer recorded load is a mistake that should not eat the heap. */
     private static final int MAX_RECORDED = 2_000_000;
-    private static final int CLIENT_SHIFT = 40;
+    private static final int CLIENT_SHIFT = 48;
+    private static final int GENERATION_SHIFT = 28;
 
     private final int id;
     private final int server;
@@ -31,14 +32,16 @@ final class LoadClient {
     private List<Op> ops = new ArrayList<>();
     private long errors;
 
-    LoadClient(int id, int server, ZooKeeper zooKeeper, LoadSpec spec, Zipfian zipfian, FreshKeys fresh) {
+    LoadClient(int id, int server, int generation, ZooKeeper zooKeeper, LoadSpec spec, Zipfian zipfian,
+            FreshKeys fresh) {
         this.id = id;
         this.server = server;
         this.zooKeeper = zooKeeper;
         this.spec = spec;
         this.zipfian = zipfian;
         this.fresh = fresh;
-        this.random = new SplittableRandom(spec.seed() * 1_000_003L + id);
+        this.random = new SplittableRandom((spec.seed() * 1_000_003L + generation) * 1_000_003L + id);
+        this.written = (long) generation << GENERATION_SHIFT;
         this.filler = new byte[spec.valueBytes()];
         random.nextBytes(filler);
     }

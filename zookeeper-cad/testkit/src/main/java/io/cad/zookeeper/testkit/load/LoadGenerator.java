@@ -17,6 +17,7 @@ import org.apache.zookeeper.CreateMode;
 import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.Op.Create;
 import org.apache.zookeeper.ZooDefs.Ids;
+import org.apache.zookeeper.ZooKeeper;
 
 /** Real clients, each with a thread and a session of its own, spread over the given servers. */
 public final class LoadGenerator implements AutoCloseable {
@@ -40,8 +41,12 @@ public final class LoadGenerator implements AutoCloseable {
         this.clients = clients;
     }
 
-    /** Opens the sessions; client i talks to server i modulo the number of servers, and to no other. */
-    public static LoadGenerator open(LoadSpec spec, List<ServerProcess> servers)
+    /**
+     * Opens the sessions; client i talks to server i modulo the number of servers, and to no other.
+     *
+     * @param generation 0 for the first load on an ensemble, higher for each further one, so that all values differ
+     */
+    public static LoadGenerator open(LoadSpec spec, List<ServerProcess> servers, int generation)
             throws IOException, InterruptedException, TimeoutException {
         Zipfian zipfian = new Zipfian(spec.keys(), spec.zipfian());
         FreshKeys fresh = new FreshKeys();
@@ -50,8 +55,8 @@ public final class LoadGenerator implements AutoCloseable {
         try {
             for (int id = 1; id <= spec.clients(); id++) {
                 ServerProcess server = servers.get((id - 1) % servers.size());
-                clients.add(new LoadClient(id, server.id(), Clients.connect(server.connectString(), SESSION, CONNECT_LIMIT),
-                        spec, zipfian, fresh));
+                ZooKeeper session = Clients.connect(server.connectString(), SESSION, CONNECT_LIMIT);
+                clients.add(new LoadClient(id, server.id(), generation, session, spec, zipfian, fresh));
             }
             return load;
         } catch (IOException | InterruptedException | TimeoutException | RuntimeException e) {
@@ -67,7 +72,7 @@ public final class LoadGenerator implements AutoCloseable {
     /** Creates every node with its first value. */
     public void populate() throws KeeperException, InterruptedException {
         byte[] filler = new byte[spec.valueBytes()];
-        var zooKeeper = clients.get(0).zooKeeper();
+        ZooKeeper zooKeeper = clients.get(0).zooKeeper();
         zooKeeper.create(ROOT, new byte[0], Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
         List<org.apache.zookeeper.Op> creates = new ArrayList<>();
         for (int key = 0; key < spec.keys(); key++) {
@@ -79,6 +84,11 @@ public final class LoadGenerator implements AutoCloseable {
             }
         }
         // Followers may be behind; no client shall miss a node that is about to come.
+        sync();
+    }
+
+    /** Brings every client's server up to the leader's state. */
+    public void sync() throws KeeperException, InterruptedException {
         for (LoadClient client : clients) {
             sync(client);
         }

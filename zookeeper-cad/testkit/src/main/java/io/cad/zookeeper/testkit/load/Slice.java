@@ -17,4 +17,23 @@ public record Slice(double seconds, Latencies reads, Latencies writes, long erro
     public double opsPerSecond() {
         return (reads.count() + writes.count()) / seconds;
     }
+
+    /** What the operations of a history that succeeded within a stretch of time amount to. */
+    public static Slice between(List<Op> ops, long fromNanos, long toNanos) {
+        Latencies reads = new Latencies();
+        Latencies writes = new Latencies();
+        long errors = 0;
+        for (Op op : ops) {
+            if (op.invokedNanos() - fromNanos < 0 || op.completedNanos() - toNanos > 0) {
+                continue;
+            }
+            if (op.ok()) {
+                (op.kind() == Op.Kind.READ ? reads : writes).add(op.latencyNanos());
+            } else {
+                errors++;
+            }
+        }
+        return new Slice((toNanos - fromNanos) / 1e9, Latencies.merge(List.of(reads)), Latencies.merge(List.of(writes)),
+                errors, List.of());
+    }
 }

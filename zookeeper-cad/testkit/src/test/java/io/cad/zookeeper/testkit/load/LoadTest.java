@@ -55,7 +55,7 @@ class LoadTest {
         try (RunDirectory run = RunDirectory.create("load-test")) {
             Ensemble ensemble = Ensemble.start(run, new EnsembleConfig(ServerBuild.stock(), 1));
             LoadSpec spec = new LoadSpec(4, 1000, 100, 0.99, 0.5, 0.8, 7);
-            try (LoadGenerator load = LoadGenerator.open(spec, ensemble.servers())) {
+            try (LoadGenerator load = LoadGenerator.open(spec, ensemble.servers(), 0)) {
                 load.populate();
                 Slice slice = load.runFor(Duration.ofSeconds(1), true);
                 assertEquals(0, slice.errors());
