@@ -26,6 +26,8 @@ final class LoadClient {
     private final SplittableRandom random;
     private final byte[] filler;
     private long written;
+    private double readShare;
+    private double freshShare;
 
     private Latencies reads = new Latencies();
     private Latencies writes = new Latencies();
@@ -41,6 +43,8 @@ final class LoadClient {
         this.zipfian = zipfian;
         this.fresh = fresh;
         this.random = new SplittableRandom((spec.seed() * 1_000_003L + generation) * 1_000_003L + id);
+        this.readShare = spec.readShare();
+        this.freshShare = spec.freshShare();
         this.written = (long) generation << GENERATION_SHIFT;
         this.filler = new byte[spec.valueBytes()];
         random.nextBytes(filler);
@@ -65,10 +69,16 @@ final class LoadClient {
         return zooKeeper;
     }
 
+    /** Only between two loads: the threads of the next one see it because they start later. */
+    void mix(double newReadShare, double newFreshShare) {
+        readShare = newReadShare;
+        freshShare = newFreshShare;
+    }
+
     /** One operation, chosen by the seed. */
     void step(boolean record) throws InterruptedException {
-        boolean isRead = random.nextDouble() < spec.readShare();
-        int key = isRead && random.nextDouble() < spec.freshShare() ? fresh.pick(random) : zipfian.next(random);
+        boolean isRead = random.nextDouble() < readShare;
+        int key = isRead && random.nextDouble() < freshShare ? fresh.pick(random) : zipfian.next(random);
         if (isRead) {
             read(key, record);
         } else {

@@ -108,6 +108,14 @@ public final class LoadGenerator implements AutoCloseable {
         }
     }
 
+    /** Changes the mix of the load from the next {@link #begin} on; see {@link LoadSpec}. */
+    public void mix(double readShare, double freshShare) {
+        if (!threads.isEmpty()) {
+            throw new IllegalStateException("the load runs; end it first");
+        }
+        clients.forEach(client -> client.mix(readShare, freshShare));
+    }
+
     /** Starts all clients; {@link #end} stops them. */
     public void begin(boolean record) {
         startThreads(client -> {
