@@ -106,7 +106,7 @@ public final class Demo {
             for (Mode mode : modes) {
                 progress(rows.size(), modes.size(), mode, "starts");
                 EnsembleConfig config = new EnsembleConfig(mode.build(jars.serverJar(), jars.plugins()), servers)
-                        .name(mode.label()).cfg(mode.cfg()).profile(JvmProfile.BENCH).disks(FiDisk.provider(arguments.get("fi", null), seed));
+                        .name(mode.label()).cfg(mode.cfg()).profile(JvmProfile.BENCH).disks(FiDisk.provider(arguments.get("fi", null), false, seed));
                 try (Ensemble ensemble = Ensemble.start(run, config);
                         PowerLossTrial trial = new PowerLossTrial(ensemble, spec)) {
                     ensemble.setSyncLatency(latency);

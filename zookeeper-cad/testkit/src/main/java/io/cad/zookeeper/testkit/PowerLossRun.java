@@ -40,6 +40,8 @@ public final class PowerLossRun {
             "  --seconds S           load before each loss (3)",
             "  --sync-latency MS     how long an fsync takes (3)",
             "  --victims WHICH       all, minority or random: who loses its power (random)",
+            "  --torn                a prefix of unsynced writes may survive a loss, cut at a sector; a stock server may",
+            "                        then refuse to start",
             "  --guarantee WHAT      reads: nothing read is lost or goes backwards; acked: no acknowledged write is",
             "                        lost either (reads)",
             "  --need-held           undecided unless the servers held reads (metric " + PowerLossTrial.READS_HELD + ")",
@@ -66,7 +68,7 @@ public final class PowerLossRun {
             Arguments arguments = new Arguments(line,
                     Set.of("lib-dir", "server-jar", "plugin", "cfg", "servers", "clients", "rounds", "seconds", "sync-latency",
                             "victims", "guarantee", "seed", "fi", "out"),
-                    Set.of("need-held", "help"));
+                    Set.of("need-held", "torn", "help"));
             if (arguments.has("help")) {
                 System.out.println(USAGE);
                 return ExitCode.HOLDS;
@@ -111,7 +113,7 @@ public final class PowerLossRun {
         LoadSpec spec = new LoadSpec((int) arguments.number("clients", 20, 1), 2_000, 100, 0.99, 0.5, 0.7, seed);
         Duration seconds = Duration.ofMillis((long) (1000 * arguments.decimal("seconds", 3, 0.1)));
         EnsembleConfig config = new EnsembleConfig(build(), servers).cfg(arguments.pairs("cfg"))
-                .disks(FiDisk.provider(arguments.get("fi", null), seed));
+                .disks(FiDisk.provider(arguments.get("fi", null), arguments.has("torn"), seed));
         Path out = arguments.has("out") ? Files.createDirectories(Path.of(arguments.get("out", null))) : null;
 
         System.out.println("seed " + seed);

@@ -27,7 +27,7 @@ public interface Disk extends AutoCloseable {
     /**
      * Sets how long each fsync takes from now on.
      *
-     * @param millis median in milliseconds; 0 means as fast as the machine can
+     * @param millis at least this many milliseconds; 0 means that the device below really flushes, and takes its time
      */
     void setSyncLatency(double millis) throws IOException, InterruptedException;
 
