@@ -109,6 +109,7 @@ public final class Demo {
                         .name(mode.label()).cfg(mode.cfg()).profile(JvmProfile.BENCH).disks(FiDisk.provider(arguments.get("fi", null), false, seed));
                 try (Ensemble ensemble = Ensemble.start(run, config);
                         PowerLossTrial trial = new PowerLossTrial(ensemble, spec)) {
+                    ModeCheck.requireActive(mode, ensemble);
                     ensemble.setSyncLatency(latency);
                     progress(rows.size(), modes.size(), mode, "warms up for " + warmUp.toSeconds() + " s");
                     trial.warmUp(warmUp);
@@ -162,6 +163,7 @@ public final class Demo {
         EnsembleConfig config = new EnsembleConfig(mode.build(jars.serverJar(), jars.plugins()), servers)
                 .name("kept").cfg(mode.cfg());
         Ensemble ensemble = Ensemble.start(run, config);
+        ModeCheck.requireActive(mode, ensemble);
         run.keep();
         List<String> pids = new ArrayList<>();
         ensemble.servers().forEach(server -> pids.add(Long.toString(server.pid())));

@@ -7,7 +7,10 @@ import static io.cad.bench.Cell.Figure.THROUGHPUT;
 
 import io.cad.bench.Cell.Mix;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
  * Which cells a benchmark has.
@@ -78,5 +81,22 @@ record Plan(String name, List<Cell> cells, double warmUpSeconds, double sliceSec
 
     private static Cell indicative(Mode mode, Mode over, Mix mix, int clients, double dial) {
         return new Cell("indicative", mode, over, mix, THROUGHPUT, clients, dial, 0, OTHER_PAIRS);
+    }
+
+    /** The cells whose id contains a text. */
+    Plan only(String text) {
+        return new Plan(name, cells.stream().filter(cell -> cell.id().contains(text)).collect(Collectors.toList()),
+                warmUpSeconds, sliceSeconds, asserts);
+    }
+
+    /** Cells that can be measured one after the other on the same live systems: same modes, same clients. */
+    List<List<Cell>> groups() {
+        Map<String, List<Cell>> groups = new LinkedHashMap<>();
+        for (Cell cell : cells) {
+            String key = cell.hasTarget()
+                    ? cell.mode() + "/" + cell.over() : "others with " + cell.clients() + " clients";
+            groups.computeIfAbsent(key, k -> new ArrayList<>()).add(cell);
+        }
+        return List.copyOf(groups.values());
     }
 }
