@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.zookeeper.durability;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.StandardOpenOption;
+
+/** Makes directory entries durable: created, renamed and deleted names live in the directory, not in the file. */
+public final class Directories {
+
+    private Directories() {
+    }
+
+    /** Syncs a directory. */
+    public static void sync(File directory) throws IOException {
+        try (FileChannel channel = FileChannel.open(directory.toPath(), StandardOpenOption.READ)) {
+            channel.force(true);
+        }
+    }
+
+    /** Creates a directory and makes its name durable; does nothing if it exists. */
+    public static void create(File directory) throws IOException {
+        if (directory.isDirectory()) {
+            return;
+        }
+        if (!directory.mkdirs() && !directory.isDirectory()) {
+            throw new IOException("cannot create directory " + directory);
+        }
+        sync(directory.getParentFile());
+    }
+}

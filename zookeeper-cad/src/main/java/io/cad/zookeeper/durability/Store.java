@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.zookeeper.durability;
+
+import java.io.File;
+import java.io.IOException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+
+/**
+ * What the objects that open one data directory share: upstream creates logs
+ * and snapshot writers afresh after a cut, for a purge and for tools, while
+ * the persisted mark and the role that listens stay.
+ */
+public final class Store {
+
+    /** Directory of side files inside the data directory, and its layout version. */
+    public static final String SIDE_DIRECTORY = "cad";
+    private static final String LAYOUT = "v1";
+
+    private static final ConcurrentMap<File, Store> STORES = new ConcurrentHashMap<>();
+
+    /** Told, in order, what a sync made durable. */
+    public interface PersistedListener {
+        void persisted(long index);
+    }
+
+    /** Holds a finished snapshot back until all it contains is durable. */
+    public interface SnapshotGate {
+        /**
+         * Waits until D has reached the index.
+         *
+         * @return false if the role ended first: the snapshot must not be published
+         */
+        boolean awaitDurable(long index) throws InterruptedException;
+
+        /** Highest index whose effects may be in memory, a change half applied included. */
+        long applying();
+    }
+
+    private final File sideDirectory;
+    private volatile PersistedListener listener = index -> { };
+    private volatile SnapshotGate snapshotGate;
+    private PersistedMark mark;
+    private volatile long persisted;
+
+    private Store(File versionDirectory) {
+        sideDirectory = new File(new File(versionDirectory.getParentFile(), SIDE_DIRECTORY), LAYOUT);
+    }
+
+    /**
+     * The store of a log directory.
+     *
+     * @param versionDirectory dataLogDir/version-2
+     */
+    public static Store of(File versionDirectory) {
+        return STORES.computeIfAbsent(versionDirectory.getAbsoluteFile().toPath().normalize().toFile(), Store::new);
+    }
+
+    /** Side files of this data directory; created durably on first use. */
+    public File sideDirectory() throws IOException {
+        Directories.create(sideDirectory.getParentFile());
+        Directories.create(sideDirectory);
+        return sideDirectory;
+    }
+
+    public synchronized PersistedMark mark() throws IOException {
+        if (mark == null) {
+            mark = new PersistedMark(new File(sideDirectory(), "persisted"));
+        }
+        return mark;
+    }
+
+    /** Highest index that a sync in this process has covered. */
+    public long persisted() {
+        return persisted;
+    }
+
+    /** A sync covered the log up to the index. */
+    void persisted(long index) {
+        if (index <= persisted) {
+            return;
+        }
+        persisted = index;
+        try {
+            mark().raise(index);
+        } catch (IOException e) {
+            throw FailStop.storage("Recording the persisted mark in " + sideDirectory, e);
+        }
+        listener.persisted(index);
+    }
+
+    /** The log is about to be cut behind the index; lowers the mark durably. */
+    public void cut(long index) throws IOException {
+        mark().lower(index);
+        persisted = Math.min(persisted, index);
+    }
+
+    /**
+     * A role begins.
+     *
+     * @param from what is known to be persisted; only higher indices are announced
+     */
+    public void listen(PersistedListener newListener, long from) {
+        persisted = from;
+        listener = newListener;
+    }
+
+    public void gateSnapshots(SnapshotGate gate) {
+        snapshotGate = gate;
+    }
+
+    public SnapshotGate snapshotGate() {
+        return snapshotGate;
+    }
+
+    /** A role ended: nobody listens, and no snapshot is held back for it. */
+    public void release(PersistedListener oldListener, SnapshotGate oldGate) {
+        if (listener == oldListener) {
+            listener = index -> { };
+        }
+        if (snapshotGate == oldGate) {
+            snapshotGate = null;
+        }
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.zookeeper.recovery;
+
+import io.cad.zookeeper.core.Indices;
+import io.cad.zookeeper.durability.Directories;
+import io.cad.zookeeper.durability.Store;
+import java.io.File;
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+import org.apache.zookeeper.server.persistence.Util;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Takes back, from log and snapshots, what a new leader does not have (rule
+ * E4). Order matters: every crash point leaves the old history, a prefix of
+ * it, or the new one.
+ */
+public final class Rollback {
+
+    private static final Logger LOG = LoggerFactory.getLogger(Rollback.class);
+
+    private Rollback() {
+    }
+
+    /**
+     * The log is about to be cut behind an index: the mark is lowered first.
+     *
+     * @throws IllegalStateException a snapshot holds what is to be taken back; unchecked,
+     *     because upstream turns an IOException here into the end of the process
+     */
+    public static void beforeTruncate(File logDir, File snapDir, long zxid) throws IOException {
+        for (File snapshot : Util.sortDataDir(snapDir.listFiles(), "snapshot", false)) {
+            if (Util.getZxidFromName(snapshot.getName(), "snapshot") > zxid) {
+                throw new IllegalStateException("The log cannot be cut at " + Indices.format(zxid) + ": " + snapshot
+                    + " holds later changes; the whole state is needed from the leader");
+            }
+        }
+        Store.of(logDir).cut(zxid);
+    }
+
+    /** The log was cut: makes the cut durable and checks that it ends where it must. */
+    public static void afterTruncate(File logDir, File snapDir, long zxid) throws IOException {
+        long last = 0;
+        List<File> files = Util.sortDataDir(logDir.listFiles(), "log", true);
+        for (File file : files) {
+            LogScan scan = LogScan.of(file, 0);
+            last = Math.max(last, scan.last);
+        }
+        if (last > zxid) {
+            throw new IllegalStateException("The log was cut at " + Indices.format(zxid) + " but still ends at "
+                + Indices.format(last));
+        }
+        if (!files.isEmpty()) {
+            syncFile(files.get(files.size() - 1));
+        }
+        Directories.sync(logDir);
+        LOG.warn("Rolled back to {}", Indices.format(zxid));
+    }
+
+    /**
+     * A snapshot from the leader replaced the whole history and is durable:
+     * removes every log file, newest first, and every snapshot above it.
+     *
+     * @param base index of the new snapshot
+     */
+    public static void adopt(File logDir, File snapDir, long base) throws IOException {
+        Store.of(logDir).cut(base);
+        int removed = 0;
+        for (File log : Util.sortDataDir(logDir.listFiles(), "log", false)) {
+            Files.delete(log.toPath());
+            removed++;
+        }
+        Directories.sync(logDir);
+        for (File snapshot : Util.sortDataDir(snapDir.listFiles(), "snapshot", false)) {
+            if (Util.getZxidFromName(snapshot.getName(), "snapshot") > base) {
+                Files.delete(snapshot.toPath());
+                removed++;
+            }
+        }
+        Directories.sync(snapDir);
+        LOG.info("Took over the leader's state at {}; {} files of the old history removed",
+            Indices.format(base), removed);
+    }
+
+    private static void syncFile(File file) throws IOException {
+        try (FileChannel channel = FileChannel.open(file.toPath(), StandardOpenOption.WRITE)) {
+            channel.force(true);
+        }
+    }
+}

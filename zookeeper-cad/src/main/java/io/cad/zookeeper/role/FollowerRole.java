@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.zookeeper.role;
+
+import io.cad.zookeeper.config.CadConfig;
+import io.cad.zookeeper.config.Mode;
+import io.cad.zookeeper.core.FollowerCore;
+
+/** This server as follower or observer on one connection to one leader: it reports, and believes D. */
+public final class FollowerRole extends Role implements FollowerCore.Actions {
+
+    /** The connection to the leader. */
+    public interface Link {
+        /** Sends what this server has persisted and applied; observers send nothing. */
+        void report(long persisted, long applied);
+
+        void requestFlush(long target);
+    }
+
+    private final FollowerCore core;
+    private final Link link;
+    private final String name;
+
+    public FollowerRole(CadConfig config, Mode mode, long epoch, long self, long lastApplied, Files files, Link link,
+                        String name) {
+        super(config, mode, epoch, lastApplied, files, "cad-" + name + "-" + self);
+        this.link = link;
+        this.name = name;
+        this.core = new FollowerCore(epoch, this);
+    }
+
+    /** The history is persisted up to an index and the epoch is recorded: reports count from here. */
+    public void synchronised(long persisted, long applied) {
+        synchronized (core) {
+            core.synchronised(persisted, applied, System.nanoTime());
+        }
+    }
+
+    // ---- what the leader says
+
+    public void durableAnnounced(long announcedEpoch, long durable) {
+        synchronized (core) {
+            core.durableAnnounced(announcedEpoch, durable, System.nanoTime());
+        }
+    }
+
+    public void flushAsked(long target) {
+        synchronized (core) {
+            core.flushAsked(target, System.nanoTime());
+        }
+    }
+
+    // ---- this server
+
+    @Override
+    public void written(long zxid) {
+        synchronized (core) {
+            core.appended(zxid, System.nanoTime());
+        }
+    }
+
+    @Override
+    public void persisted(long zxid) {
+        synchronized (core) {
+            if (!isStopped()) {
+                core.persisted(zxid, System.nanoTime());
+            }
+        }
+    }
+
+    @Override
+    public void applied(long zxid) {
+        if (!mode.acknowledgesBeforeDurable()) {
+            return;
+        }
+        synchronized (core) {
+            core.applied(zxid, System.nanoTime());
+        }
+    }
+
+    @Override
+    public long durable() {
+        return core.durable();
+    }
+
+    @Override
+    public void need(long target) {
+        if (target <= core.durable()) {
+            return;
+        }
+        synchronized (core) {
+            if (!isStopped()) {
+                core.needDurable(target, System.nanoTime());
+            }
+        }
+    }
+
+    @Override
+    protected void tick(long now) {
+        synchronized (core) {
+            if (!isStopped()) {
+                core.tick(now);
+            }
+        }
+    }
+
+    // ---- actions of the core
+
+    @Override
+    public void report(long persisted, long applied) {
+        link.report(persisted, applied);
+    }
+
+    @Override
+    public void flush(long target) {
+        if (flusher != null) {
+            flusher.demand();
+        }
+    }
+
+    @Override
+    public void flushRequest(long target) {
+        link.requestFlush(target);
+    }
+
+    @Override
+    public void durable(long moved) {
+        if (!isStopped()) {
+            durableMoved(moved);
+        }
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+}

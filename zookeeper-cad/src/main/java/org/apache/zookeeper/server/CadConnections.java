@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.apache.zookeeper.server;
+
+import io.cad.zookeeper.gate.Cause;
+import io.cad.zookeeper.gate.ReplyContext;
+import io.cad.zookeeper.gate.ReplyGate;
+import io.cad.zookeeper.role.Role;
+import io.netty.channel.Channel;
+import java.io.IOException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import org.apache.zookeeper.WatchedEvent;
+
+/** Makes connections with a gate for servers that have a role, stock ones for all others. */
+public final class CadConnections {
+
+    /** A server that runs in a role. */
+    public interface RoleHolder {
+        /** Null until the server is set up. */
+        Role role();
+    }
+
+    private CadConnections() {
+    }
+
+    public static NIOServerCnxn nio(ZooKeeperServer server, SocketChannel channel, SelectionKey key,
+                                    NIOServerCnxnFactory factory, NIOServerCnxnFactory.SelectorThread selector)
+        throws IOException {
+        Role role = roleOf(server);
+        return role == null ? null : new CadNioServerCnxn(server, channel, key, factory, selector, role);
+    }
+
+    public static NettyServerCnxn netty(Channel channel, ZooKeeperServer server, NettyServerCnxnFactory factory) {
+        Role role = roleOf(server);
+        return role == null ? null : new CadNettyServerCnxn(channel, server, factory, role);
+    }
+
+    private static Role roleOf(ZooKeeperServer server) {
+        return server instanceof RoleHolder ? ((RoleHolder) server).role() : null;
+    }
+
+    /** States what a watch event shows, around its delivery. */
+    static void stateEvent(WatchedEvent event, Role role,
+                           ReplyContext context) {
+        context.set(role.policy.requiredByEvent(event.getZxid()), Cause.EVENT, false);
+    }
+
+    /** Upstream's line for {@code cons} ends with a bracket; ours says what is held behind it. */
+    static String held(ReplyGate gate) {
+        return gate.held() == 0 ? "" : " held=" + gate.held();
+    }
+}

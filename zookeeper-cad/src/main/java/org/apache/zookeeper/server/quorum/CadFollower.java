@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.apache.zookeeper.server.quorum;
+
+import io.cad.zookeeper.config.CadConfig;
+import java.io.IOException;
+
+/** Upstream's follower, with our part of the handshake, reports and the durable index. */
+final class CadFollower extends Follower {
+
+    final LearnerLink link;
+
+    CadFollower(QuorumPeer peer, CadFollowerZooKeeperServer server, CadConfig config) {
+        super(peer, server);
+        link = new LearnerLink(config, this, true, packet -> super.writePacket(packet, true));
+    }
+
+    @Override
+    void writePacket(QuorumPacket packet, boolean flush) throws IOException {
+        link.outgoing(packet);
+        super.writePacket(packet, flush);
+    }
+
+    @Override
+    void readPacket(QuorumPacket packet) throws IOException {
+        super.readPacket(packet);
+        link.incoming(packet);
+    }
+
+    @Override
+    protected void processPacket(QuorumPacket packet) throws Exception {
+        if (!LearnerLink.isOurs(packet)) {
+            super.processPacket(packet);
+        }
+    }
+
+    @Override
+    protected void syncWithLeader(long newLeaderZxid) throws Exception {
+        super.syncWithLeader(newLeaderZxid);
+        link.synchronised();
+    }
+}

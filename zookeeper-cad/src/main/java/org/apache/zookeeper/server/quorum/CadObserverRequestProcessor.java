@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.apache.zookeeper.server.quorum;
+
+import org.apache.zookeeper.server.Request;
+import org.apache.zookeeper.server.RequestProcessor;
+
+/** Asks the leader for its position before each read. */
+final class CadObserverRequestProcessor extends ObserverRequestProcessor {
+
+    CadObserverRequestProcessor(ObserverZooKeeperServer server, RequestProcessor next) {
+        super(server, next);
+    }
+
+    @Override
+    public void processRequest(Request request) {
+        Request position = LeaderPosition.before(request);
+        if (position != null) {
+            super.processRequest(position);
+        }
+        super.processRequest(request);
+    }
+}

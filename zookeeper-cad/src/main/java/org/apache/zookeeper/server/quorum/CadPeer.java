@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.apache.zookeeper.server.quorum;
+
+import io.cad.zookeeper.CadObjects;
+import io.cad.zookeeper.config.CadConfig;
+import io.cad.zookeeper.durability.CadTxnLog;
+import io.cad.zookeeper.durability.Store;
+import io.cad.zookeeper.recovery.Rollback;
+import io.cad.zookeeper.role.Role;
+import java.io.IOException;
+import org.apache.zookeeper.common.X509Exception;
+import org.apache.zookeeper.server.ZKDatabase;
+import org.apache.zookeeper.server.ZooKeeperServer;
+import org.apache.zookeeper.server.persistence.CadStorage;
+import org.apache.zookeeper.server.persistence.FileTxnSnapLog;
+
+/** What the three roles of one peer share. */
+public final class CadPeer {
+
+    private CadPeer() {
+    }
+
+    public static Leader leader(QuorumPeer peer, FileTxnSnapLog files, ZKDatabase db, CadConfig config)
+        throws IOException {
+        CadObjects.count();
+        try {
+            return new CadLeader(peer, new CadLeaderZooKeeperServer(files, peer, db, config), config);
+        } catch (X509Exception e) {
+            throw new IOException(e);
+        }
+    }
+
+    public static Follower follower(QuorumPeer peer, FileTxnSnapLog files, ZKDatabase db, CadConfig config)
+        throws IOException {
+        CadObjects.count();
+        return new CadFollower(peer, new CadFollowerZooKeeperServer(files, peer, db, config), config);
+    }
+
+    public static Observer observer(QuorumPeer peer, FileTxnSnapLog files, ZKDatabase db, CadConfig config)
+        throws IOException {
+        CadObjects.count();
+        return new CadObserver(peer, new CadObserverZooKeeperServer(files, peer, db, config), config);
+    }
+
+    /** The files behind a server, as a role needs them. */
+    static Role.Files files(ZooKeeperServer server) {
+        FileTxnSnapLog files = server.getTxnLogFactory();
+        return new Role.Files(CadStorage.log(files), Store.of(files.getDataLogDir()), Store.of(files.getSnapDir()));
+    }
+
+    static CadTxnLog log(ZooKeeperServer server) {
+        return CadStorage.log(server.getTxnLogFactory());
+    }
+
+    /**
+     * A learner has taken over its leader's whole state and made it durable:
+     * the old history goes, before anything is appended or the epoch recorded.
+     */
+    static void adoptSnapshot(QuorumPeer peer, ZooKeeperServer server) throws IOException {
+        if (peer.getSyncMode() != QuorumPeer.SyncMode.SNAP) {
+            return;
+        }
+        FileTxnSnapLog files = server.getTxnLogFactory();
+        files.rollLog();
+        Rollback.adopt(files.getDataLogDir(), files.getSnapDir(),
+            server.getZKDatabase().getDataTreeLastProcessedZxid());
+    }
+
+    /**
+     * Makes durable what this peer has acknowledged, as leader, or logged.
+     *
+     * @param deadline by System.nanoTime
+     * @return false if time ran out
+     */
+    public static boolean drain(QuorumPeer peer, long deadline) throws InterruptedException {
+        Leader leader = peer.leader;
+        if (leader instanceof CadLeader && !((CadLeader) leader).drain(deadline)) {
+            return false;
+        }
+        Follower follower = peer.follower;
+        if (follower instanceof CadFollower) {
+            Role role = ((CadFollowerZooKeeperServer) follower.zk).role();
+            if (role != null && role.flusher != null) {
+                role.flusher.stop();
+            }
+        }
+        return true;
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+package org.apache.zookeeper.server.quorum;
+
+import io.cad.zookeeper.config.CadConfig;
+import io.cad.zookeeper.config.Mode;
+import io.cad.zookeeper.role.FollowerRole;
+import io.cad.zookeeper.role.Role;
+import io.cad.zookeeper.wire.Hello;
+import io.cad.zookeeper.wire.Packets;
+import java.io.IOException;
+import org.apache.zookeeper.server.ZKDatabase;
+import org.apache.zookeeper.server.util.ZxidUtils;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A learner's connection to its leader, as the plugin sees it: what is added
+ * to the handshake, and our packets in both directions. Follower and observer
+ * have different upstream superclasses and share this.
+ */
+final class LearnerLink implements FollowerRole.Link {
+
+    private static final Logger LOG = LoggerFactory.getLogger(LearnerLink.class);
+
+    /** How the owner writes a packet of ours. */
+    interface Writer {
+        void write(QuorumPacket packet) throws IOException;
+    }
+
+    private final CadConfig config;
+    private final Learner learner;
+    private final boolean votes;
+    private final Writer writer;
+
+    private volatile Mode mode = Mode.STOCK;
+    private volatile FollowerRole role;
+    private long epoch = -1;
+    private boolean epochAcknowledged;
+    private long persistedWithEpoch;
+    private volatile QuorumPacket earlyDurable;
+
+    LearnerLink(CadConfig config, Learner learner, boolean votes, Writer writer) {
+        this.config = config;
+        this.learner = learner;
+        this.votes = votes;
+        this.writer = writer;
+    }
+
+    // ---- handshake
+
+    /** Sees every packet before it leaves. */
+    void outgoing(QuorumPacket packet) {
+        if (packet == null) {
+            return;
+        }
+        if (packet.getType() == Leader.FOLLOWERINFO || packet.getType() == Leader.OBSERVERINFO) {
+            packet.setData(new Hello(config.mode).appendTo(packet.getData()));
+        } else if (packet.getType() == Leader.ACK && !epochAcknowledged && packet.getZxid() == epoch << 32) {
+            // Upstream acknowledges NEWLEADER when history and epoch are on disk.
+            epochAcknowledged = true;
+            ZKDatabase db = learner.zk.getZKDatabase();
+            persistedWithEpoch = db.getDataTreeLastProcessedZxid();
+            if (persistedWithEpoch < packet.getZxid()) {
+                // The epoch contains all that came before it; else a client that has seen a lost write of an
+                // older epoch would be refused as "ahead" for as long as nobody writes.
+                db.setlastProcessedZxid(packet.getZxid());
+            }
+        }
+    }
+
+    /** Sees every packet as it arrives. */
+    void incoming(QuorumPacket packet) {
+        FollowerRole current = role;
+        switch (packet.getType()) {
+        case Leader.LEADERINFO:
+            epoch = ZxidUtils.getEpochFromZxid(packet.getZxid());
+            Hello hello = Hello.read(packet.getData(), Hello.LEADER_INFO_LENGTH);
+            mode = hello == null ? Mode.STOCK : hello.mode;
+            if (hello == null) {
+                LOG.warn("The leader runs without the plugin: {} holds here while it leads", mode);
+            } else if (!mode.equals(config.mode)) {
+                LOG.warn("The leader dictates {}; this server is configured for {}", mode, config.mode);
+            }
+            break;
+        case Packets.DURABLE:
+            if (current == null) {
+                earlyDurable = new QuorumPacket(packet.getType(), packet.getZxid(), packet.getData(), null);
+            } else {
+                current.durableAnnounced(Packets.epoch(packet), packet.getZxid());
+            }
+            break;
+        case Packets.FLUSH:
+            if (current != null && Packets.epoch(packet) == current.epoch) {
+                current.flushAsked(packet.getZxid());
+            }
+            break;
+        default:
+            break;
+        }
+    }
+
+    /** Our packets are not for upstream's dispatch. */
+    static boolean isOurs(QuorumPacket packet) {
+        return packet.getType() >= Packets.DURABLE && packet.getType() <= Packets.FLUSH_REQUEST;
+    }
+
+    // ---- the role
+
+    /** The server starts to serve in the leader's mode. */
+    FollowerRole begin(Role.Files files, long lastApplied, String name) {
+        FollowerRole begun =
+            new FollowerRole(config, mode, epoch, learner.self.getMyId(), lastApplied, files, this, name);
+        begun.start(persistedWithEpoch);
+        role = begun;
+        return begun;
+    }
+
+    /** Synchronisation is over, and the connection carries ordinary packets. */
+    void synchronised() {
+        FollowerRole begun = role;
+        QuorumPacket early = earlyDurable;
+        if (early != null) {
+            begun.durableAnnounced(Packets.epoch(early), early.getZxid());
+        }
+        if (begun.mode.acknowledgesBeforeDurable()) {
+            begun.synchronised(Math.max(persistedWithEpoch, epoch << 32), begun.applying());
+        }
+        LOG.info("Following epoch {} with {}", Long.toHexString(epoch), mode);
+    }
+
+    Mode mode() {
+        return mode;
+    }
+
+    // ---- FollowerRole.Link
+
+    @Override
+    public void report(long persisted, long applied) {
+        if (votes) {
+            send(Packets.report(epoch, persisted, applied));
+        }
+    }
+
+    @Override
+    public void requestFlush(long target) {
+        send(Packets.flushRequest(epoch, target));
+    }
+
+    private void send(QuorumPacket packet) {
+        try {
+            writer.write(packet);
+        } catch (IOException e) {
+            // The reader of this connection meets the same failure and ends the role.
+            LOG.debug("The leader did not take a packet: {}", e.toString());
+        }
+    }
+}
