@@ -72,7 +72,8 @@ class DirtyIndexTest {
             for (String path : PATHS) {
                 long touched = model.getOrDefault(path, -1L);
                 assertEquals(touched > floor ? touched : barrier, index.required(path), path);
-                assertEquals(PATHS.stream().filter(p -> p.equals(path) || p.startsWith(path.equals("/") ? "/" : path + "/"))
+                String below = path.equals("/") ? "/" : path + "/";
+                assertEquals(PATHS.stream().filter(other -> other.equals(path) || other.startsWith(below))
                         .mapToLong(index::required).max().orElseThrow(), index.requiredUnder(path), path);
             }
         }
