@@ -107,7 +107,6 @@ public class FollowerCore {
             persisted = index;
             appended = Math.max(appended, index);
             report();
-            settle(now);
         }
     }
 

@@ -201,7 +201,10 @@ public class LeaderCore {
         return durable;
     }
 
-    /** What a quorum has persisted; {@link Indices#NONE} before a quorum persisted the initial history. */
+    /**
+     * What a quorum has persisted; {@link Indices#NONE} before a quorum persisted the initial history. It may fall, not
+     * below D, when memberships change.
+     */
     public long quorumPersisted() {
         return quorumPersisted;
     }
