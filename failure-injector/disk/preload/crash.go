@@ -204,6 +204,7 @@ func (c *crash) finishSyncs() error {
 			if err := c.copyToBlob(id, path, i.redo.list(int64(i.redoSize)), int64(i.redoSize)); err != nil {
 				return err
 			}
+			c.s.committed = max(c.s.committed, i.redoCommit)
 		} // else the file was unlinked and closed: nobody can tell
 		i.copying = 0
 	}
