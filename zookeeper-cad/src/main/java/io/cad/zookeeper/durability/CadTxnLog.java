@@ -37,6 +37,13 @@ public final class CadTxnLog implements TxnLog {
     private static final long SYNC_WARNING_MILLIS =
         Long.getLong("zookeeper.fsync.warningthresholdms", Long.getLong("fsync.warningthresholdms", 1000));
 
+    /** The system call that makes a file's contents durable. */
+    public interface Force {
+        void force(FileChannel channel) throws IOException;
+    }
+
+    private static volatile Force force = channel -> channel.force(false);
+
     private final File logDir;
     private final Store store;
     private final Adler32 checksum = new Adler32();
@@ -62,6 +69,11 @@ public final class CadTxnLog implements TxnLog {
     public CadTxnLog(File logDir) {
         this.logDir = logDir;
         this.store = Store.of(logDir);
+    }
+
+    /** For tests that let a sync wait or fail inside one JVM. */
+    public static void forceWith(Force replacement) {
+        force = replacement;
     }
 
     @Override
@@ -182,7 +194,7 @@ public final class CadTxnLog implements TxnLog {
             if (toSync == null) {
                 return upTo;
             }
-            force(toSync, synced, syncEntry);
+            makeDurable(toSync, synced, syncEntry);
             synchronized (this) {
                 if (syncEntry && channel == toSync) {
                     entryIsNew = false;
@@ -193,10 +205,10 @@ public final class CadTxnLog implements TxnLog {
         }
     }
 
-    private void force(FileChannel toSync, File synced, boolean syncEntry) {
+    private void makeDurable(FileChannel toSync, File synced, boolean syncEntry) {
         long start = System.nanoTime();
         try {
-            toSync.force(false);
+            force.force(toSync);
             if (syncEntry) {
                 Directories.sync(logDir);
             }

@@ -35,7 +35,14 @@ import org.apache.zookeeper.txn.Txn;
  * in doubt it is the last applied index: that costs latency, never
  * correctness.
  */
-public final class ReplyPolicy {
+public class ReplyPolicy {
+
+    /** Makes the policy of a role. */
+    public interface Factory {
+        ReplyPolicy make(Mode mode, CadConfig config, StateIndex index, Window window);
+    }
+
+    private static volatile Factory factory = ReplyPolicy::new;
 
     private final Mode mode;
     private final CadConfig config;
@@ -47,6 +54,24 @@ public final class ReplyPolicy {
         this.config = config;
         this.index = index;
         this.window = window;
+    }
+
+    public static ReplyPolicy of(Mode mode, CadConfig config, StateIndex index, Window window) {
+        return factory.make(mode, config, index, window);
+    }
+
+    /** For tests: wrong policies live in test artefacts only. */
+    public static void makeWith(Factory replacement) {
+        factory = replacement;
+    }
+
+    /** The index of a watch event's delivery. */
+    public long requiredByEvent(long eventZxid) {
+        if (!mode.readsAreDurable()) {
+            return 0;
+        }
+        // An event made up by setWatches has no index of its own: it compares with everything applied.
+        return eventZxid >= 0 ? eventZxid : index.lastApplied();
     }
 
     /**
@@ -72,7 +97,7 @@ public final class ReplyPolicy {
 
     // ---- writes
 
-    private void stateWrite(Request request, ReplyContext context, long now) {
+    protected void stateWrite(Request request, ReplyContext context, long now) {
         long own = request.getHdr().getZxid();
         if (failed(request)) {
             // The error was decided on uncommitted state, and is itself logged at this index.
@@ -202,7 +227,8 @@ public final class ReplyPolicy {
 
     // ---- reads
 
-    private long requiredByRead(Request request) {
+    /** What a read needs; tests weaken single rows to see that somebody notices. */
+    protected long requiredByRead(Request request) {
         switch (request.type) {
         case OpCode.exists:
         case OpCode.getData:

@@ -62,7 +62,7 @@ public abstract class Role implements Durability, Store.PersistedListener, Store
         this.window = new Window(config.windowTxns, config.windowBytes, config.windowAge);
         this.dirty = new DirtyIndex(config.dirtyMax, lastApplied);
         this.index = new StateIndex(dirty, lastApplied);
-        this.policy = new ReplyPolicy(mode, config, index, window);
+        this.policy = ReplyPolicy.of(mode, config, index, window);
         this.gates = new GateKeeper(mode, config, this, index::lastApplied, name + "-gate");
         this.flusher = mode.acknowledgesBeforeDurable()
             ? new GroupFlusher(files.log, config.flushInterval, config.flushBytes, name + "-flush") : null;
