@@ -7,7 +7,7 @@ import java.util.function.Supplier;
 
 /** Waits for a condition with a deadline, so that no test sleeps for a fixed time. */
 public final class Await {
-    private static final long POLL_MILLIS = 10;
+    private static final long POLL_MILLIS = 20;
 
     /** A condition that may throw; throwing anything but {@link Hopeless} means "not yet". */
     @FunctionalInterface
