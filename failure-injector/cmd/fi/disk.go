@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"cad/failure-injector/disk"
+	"cad/failure-injector/disk/control"
+	"cad/failure-injector/disk/latency"
+	"cad/failure-injector/disk/preload"
+)
+
+// A backend is what the disk verbs need of one.
+type backend interface {
+	Control() (*control.Control, error)
+	Env() ([]string, error)
+	Sync() error
+	Crash(disk.CrashOptions) (disk.Crash, error)
+	Destroy(force bool) error
+}
+
+var groupOrder = []string{"disk", "doctor"}
+
+var diskVerbs = []verb{
+	{"create", "NAME --backend preload --dir LIVE [--mode ext4|strict] [--profile P] [--seed N]", "make a disk of LIVE; what is there already is durable", diskCreate},
+	{"env", "NAME", "KEY=VALUE lines for the environment of a process that lives on the disk", diskEnv},
+	{"latency", "NAME --op read|write|fsync|open|meta|trunc (--const D | --profile P)", "how long an operation takes at least, from now on", diskLatency},
+	{"fault", "NAME [--eio-fsync N] [--eio-read N] [--eio-write N] [--short-write N] [--times K] [--enospc on|off] [--freeze on|off] [--clear]", "make the Nth operation from now fail (K times), or all that need space, or make all wait", diskFault},
+	{"sync", "NAME", "make everything on the disk durable, also what processes outside wrote", diskSync},
+	{"stat", "NAME", "operations seen, delays and faults in force, what is not durable", diskStat},
+	{"crash", "NAME [--torn] [--seed N] [--wait D] [--force]", "cut the power: what was not synced is gone when this returns", diskCrash},
+	{"destroy", "NAME [--force]", "forget the disk; LIVE stays as it is", diskDestroy},
+	{"list", "", "the disks of the run directory", diskList},
+}
+
+func openDisk(c *call, n int) (backend, disk.Spec, error) {
+	if err := c.parse(n); err != nil {
+		return nil, disk.Spec{}, err
+	}
+	spec, err := c.run.Load(c.args[0])
+	if err != nil {
+		return nil, spec, err
+	}
+	switch spec.Backend {
+	case "preload":
+		return preload.Open(c.run, spec), spec, nil
+	}
+	return nil, spec, fmt.Errorf("disk %q has backend %q, unknown to this fi", spec.Name, spec.Backend)
+}
+
+func diskCreate(c *call) error {
+	var spec disk.Spec
+	var profile string
+	c.flags.StringVar(&spec.Backend, "backend", "preload", "")
+	c.flags.StringVar(&spec.Live, "dir", "", "")
+	c.flags.StringVar(&spec.Mode, "mode", disk.Ext4, "")
+	c.flags.StringVar(&profile, "profile", "none", "")
+	c.flags.Uint64Var(&spec.Seed, "seed", 1, "")
+	if err := c.parse(1); err != nil {
+		return err
+	}
+	spec.Name, spec.Created = c.args[0], time.Now().UTC().Truncate(time.Second)
+	if spec.Live == "" {
+		return usagef("--dir is missing: the directory that becomes the disk")
+	}
+	if spec.Mode != disk.Ext4 && spec.Mode != disk.Strict {
+		return usagef("no mode %q; there are: ext4, strict", spec.Mode)
+	}
+	p, err := latency.Named(profile)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	var d backend
+	switch spec.Backend {
+	case "preload":
+		d, err = preload.Create(c.run, spec)
+	default:
+		return usagef("no backend %q; there is: preload", spec.Backend)
+	}
+	if err != nil {
+		return err
+	}
+	if err := applyProfile(d, control.Fsync, p); err != nil {
+		return err
+	}
+	if spec, err = c.run.Load(spec.Name); err != nil {
+		return err
+	}
+	return c.print(spec, fmt.Sprintf("disk %s (%s, %s) at %s", spec.Name, spec.Backend, spec.Mode, spec.Live))
+}
+
+func withControl(d backend, f func(*control.Control) error) error {
+	ctl, err := d.Control()
+	if err != nil {
+		return err
+	}
+	defer ctl.Close()
+	return f(ctl)
+}
+
+func applyProfile(d backend, op control.Op, p latency.Profile) error {
+	return withControl(d, func(ctl *control.Control) error {
+		ctl.SetLatency(op, p.Table)
+		if op == control.Fsync {
+			ctl.SetRealFsync(p.RealFsync)
+		}
+		return nil
+	})
+}
+
+func diskEnv(c *call) error {
+	d, _, err := openDisk(c, 1)
+	if err != nil {
+		return err
+	}
+	env, err := d.Env()
+	if err != nil {
+		return err
+	}
+	vars := map[string]string{}
+	for _, e := range env {
+		k, v, _ := strings.Cut(e, "=")
+		vars[k] = v
+	}
+	if !c.json && len(env) == 0 {
+		return nil
+	}
+	return c.print(vars, strings.Join(env, "\n"))
+}
+
+func diskLatency(c *call) error {
+	op := c.flags.String("op", "fsync", "")
+	constant := c.flags.Duration("const", -1, "")
+	profile := c.flags.String("profile", "", "")
+	d, spec, err := openDisk(c, 1)
+	if err != nil {
+		return err
+	}
+	o, err := control.ParseOp(*op)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	if (*constant >= 0) == (*profile != "") {
+		return usagef("give one of --const and --profile (%s)", strings.Join(latency.Names(), ", "))
+	}
+	p := latency.Profile{Name: constant.String(), Table: latency.Const(*constant)}
+	if *profile != "" {
+		if p, err = latency.Named(*profile); err != nil {
+			return usagef("%v", err)
+		}
+		if p.RealFsync && o != control.Fsync {
+			return usagef("profile %s is for --op fsync", p.Name)
+		}
+	}
+	if err := applyProfile(d, o, p); err != nil {
+		return err
+	}
+	return c.print(map[string]string{"name": spec.Name, "op": o.String(), "latency": p.Name},
+		fmt.Sprintf("disk %s: %s takes %s", spec.Name, o, p.Name))
+}
+
+func onOff(s string) (bool, error) {
+	switch s {
+	case "on":
+		return true, nil
+	case "off":
+		return false, nil
+	}
+	return false, usagef("%q is neither on nor off", s)
+}
+
+func diskFault(c *call) error {
+	nth := []struct {
+		flag  string
+		op    control.Op
+		errno unix.Errno
+		n     *uint64
+	}{
+		{"eio-fsync", control.Fsync, unix.EIO, nil},
+		{"eio-read", control.Read, unix.EIO, nil},
+		{"eio-write", control.Write, unix.EIO, nil},
+		{"short-write", control.Write, 0, nil},
+	}
+	for i := range nth {
+		nth[i].n = c.flags.Uint64(nth[i].flag, 0, "")
+	}
+	times := c.flags.Uint64("times", 1, "")
+	enospc := c.flags.String("enospc", "", "")
+	freeze := c.flags.String("freeze", "", "")
+	clearAll := c.flags.Bool("clear", false, "")
+	d, spec, err := openDisk(c, 1)
+	if err != nil {
+		return err
+	}
+	done := 0
+	err = withControl(d, func(ctl *control.Control) error {
+		if *clearAll {
+			done++
+			ctl.Heal()
+		}
+		for _, f := range nth {
+			if *f.n > 0 {
+				done++
+				ctl.FailNth(f.op, *f.n, *times, f.errno)
+			}
+		}
+		for _, s := range []struct {
+			value string
+			set   func(bool)
+		}{{*enospc, ctl.SetNoSpace}, {*freeze, ctl.SetFreeze}} {
+			if s.value != "" {
+				on, err := onOff(s.value)
+				if err != nil {
+					return err
+				}
+				done++
+				s.set(on)
+			}
+		}
+		if done == 0 {
+			return usagef("which fault?")
+		}
+		return c.print(struct {
+			Name string `json:"name"`
+			control.Stat
+		}{spec.Name, ctl.Stat()}, fmt.Sprintf("disk %s: %d settings changed", spec.Name, done))
+	})
+	return err
+}
+
+func diskSync(c *call) error {
+	d, spec, err := openDisk(c, 1)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := d.Sync(); err != nil {
+		return err
+	}
+	took := float64(time.Since(start).Microseconds()) / 1000
+	return c.print(map[string]any{"name": spec.Name, "took_ms": took}, fmt.Sprintf("disk %s: all durable (%.1f ms)", spec.Name, took))
+}
+
+func diskStat(c *call) error {
+	d, spec, err := openDisk(c, 1)
+	if err != nil {
+		return err
+	}
+	return withControl(d, func(ctl *control.Control) error {
+		stat := map[string]any{"disk": spec, "control": ctl.Stat()}
+		if p, ok := d.(*preload.Disk); ok {
+			s, err := p.Stat()
+			if err != nil {
+				return err
+			}
+			stat["state"] = s
+		}
+		text := fmt.Sprintf("%s (%s, %s) at %s\n", spec.Name, spec.Backend, spec.Mode, spec.Live)
+		s := ctl.Stat()
+		for op := control.Op(0); op < control.Ops; op++ {
+			o := s.Ops[op.String()]
+			text += fmt.Sprintf("  %-5s %10d ops %14d bytes  median latency %-8v failed on purpose %d\n", op, o.Count, o.Bytes, time.Duration(o.MedianNs), o.Failed)
+		}
+		text += fmt.Sprintf("  freeze %v, enospc %v", s.Freeze, s.NoSpace)
+		return c.print(stat, text)
+	})
+}
+
+func diskCrash(c *call) error {
+	var o disk.CrashOptions
+	c.flags.BoolVar(&o.Torn, "torn", false, "")
+	c.flags.Uint64Var(&o.Seed, "seed", 1, "")
+	c.flags.BoolVar(&o.Force, "force", false, "")
+	c.flags.DurationVar(&o.Wait, "wait", 2*time.Second, "")
+	d, _, err := openDisk(c, 1)
+	if err != nil {
+		return err
+	}
+	r, err := d.Crash(o)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("power lost on disk %s: %d files and %d bytes gone, %d files went back, %d names are back (%.1f ms)",
+		r.Name, r.FilesLost, r.BytesLost, r.FilesReverted, r.FilesRestored, r.Millis)
+	if r.Torn {
+		text += fmt.Sprintf("; %d unsynced bytes survived; seed %d", r.BytesTorn, r.Seed)
+	}
+	return c.print(r, text)
+}
+
+func diskDestroy(c *call) error {
+	force := c.flags.Bool("force", false, "")
+	d, spec, err := openDisk(c, 1)
+	if err != nil {
+		return err
+	}
+	if err := d.Destroy(*force); err != nil {
+		return err
+	}
+	os.Remove(c.run.Dir(spec.Name))
+	return c.print(map[string]string{"name": spec.Name}, "disk "+spec.Name+" is gone; its files stay at "+spec.Live)
+}
+
+func diskList(c *call) error {
+	if err := c.parse(0); err != nil {
+		return err
+	}
+	all, err := c.run.List()
+	if err != nil {
+		return err
+	}
+	if all == nil {
+		all = []disk.Spec{}
+	}
+	var lines []string
+	for _, s := range all {
+		lines = append(lines, fmt.Sprintf("%-16s %-8s %-6s %s", s.Name, s.Backend, s.Mode, s.Live))
+	}
+	return c.print(all, strings.Join(lines, "\n"))
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command fi makes hosts, disks, networks and clocks fail on command.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"cad/failure-injector/disk"
+)
+
+// Exit codes: 0 done; 2 refused as things are (a disk in use, a kind of host
+// that cannot do it); 254 wrong arguments; 255 failed.
+const (
+	exitRefused = 2
+	exitUsage   = 254
+	exitFailed  = 255
+)
+
+var (
+	errUsage   = errors.New("wrong arguments")
+	errRefused = errors.New("refused")
+)
+
+func usagef(format string, a ...any) error {
+	return fmt.Errorf("%w: %s", errUsage, fmt.Sprintf(format, a...))
+}
+
+// A verb is one subcommand: it gets its flags and positional arguments.
+type verb struct {
+	name, args, what string
+	do               func(c *call) error
+}
+
+// A call is one run of a verb.
+type call struct {
+	flags *flag.FlagSet
+	args  []string // positional, as given
+	json  bool
+	run   disk.Run
+	out   io.Writer
+}
+
+// parse takes flags anywhere among n positional arguments; n < 0: any number.
+func (c *call) parse(n int) error {
+	var rest []string
+	args := c.args
+	for len(args) > 0 {
+		if err := c.flags.Parse(args); err != nil {
+			return usagef("%v", err)
+		}
+		args = c.flags.Args()
+		if len(args) > 0 {
+			rest, args = append(rest, args[0]), args[1:]
+		}
+	}
+	if n >= 0 && len(rest) != n {
+		return usagef("%d positional arguments wanted, %d given", n, len(rest))
+	}
+	c.args = rest
+	return nil
+}
+
+// print writes v as JSON, or as text if the caller did not ask for JSON.
+func (c *call) print(v any, text string) error {
+	if !c.json {
+		_, err := fmt.Fprintln(c.out, text)
+		return err
+	}
+	e := json.NewEncoder(c.out)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+func defaultRun() string {
+	if r := os.Getenv("FI_RUN"); r != "" {
+		return r
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("fi-%d", os.Getuid()))
+}
+
+var groups = map[string][]verb{
+	"disk":   diskVerbs,
+	"doctor": {{name: "", what: "what works on this machine", do: doctor}},
+}
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func run(args []string, out, errs io.Writer) int {
+	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
+		help(out)
+		return 0
+	}
+	verbs, ok := groups[args[0]]
+	if !ok {
+		fmt.Fprintf(errs, "fi: no command %q; `fi help` lists them\n", args[0])
+		return exitUsage
+	}
+	path, rest := args[0], args[1:]
+	v, found := verbs[0], len(verbs) == 1 && verbs[0].name == ""
+	for i := 0; !found && i < len(verbs) && len(rest) > 0; i++ {
+		if verbs[i].name == rest[0] {
+			v, found = verbs[i], true
+			path, rest = path+" "+rest[0], rest[1:]
+		}
+	}
+	if !found {
+		fmt.Fprintf(errs, "fi %s: which verb? `fi help` lists them\n", args[0])
+		return exitUsage
+	}
+	c := &call{flags: flag.NewFlagSet(path, flag.ContinueOnError), args: rest, out: out}
+	c.flags.SetOutput(io.Discard)
+	c.flags.BoolVar(&c.json, "json", false, "JSON on standard output")
+	c.flags.StringVar((*string)(&c.run), "run", defaultRun(), "run directory (also FI_RUN)")
+	err := v.do(c)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, flag.ErrHelp), errors.Is(err, errUsage):
+		fmt.Fprintf(errs, "fi %s: %v\nusage: fi %s %s\n", path, err, path, v.args)
+		return exitUsage
+	case errors.Is(err, disk.ErrInUse), errors.Is(err, errRefused):
+		fmt.Fprintf(errs, "fi %s: %v\n", path, err)
+		return exitRefused
+	default:
+		fmt.Fprintf(errs, "fi %s: %v\n", path, err)
+		return exitFailed
+	}
+}
+
+func help(out io.Writer) {
+	fmt.Fprintln(out, "fi: hosts, disks, networks and clocks that fail on command\n\nAll take --json and --run DIR (or FI_RUN).")
+	for _, g := range groupOrder {
+		fmt.Fprintln(out)
+		for _, v := range groups[g] {
+			fmt.Fprintf(out, "  fi %s\n      %s\n", strings.Join(strings.Fields(g+" "+v.name+" "+v.args), " "), v.what)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.bench;
+
+import java.util.Locale;
+
+/**
+ * One comparison: a figure of one mode over the same figure of another, under one load and one fsync latency.
+ *
+ * @param claim what the ratio says, in words
+ * @param over the mode in the denominator
+ * @param mix what the clients do
+ * @param dial fsync latency in ms; 0 means that the device below really flushes
+ * @param target lowest ratio that is good enough (highest, for a cost); 0 when the cell makes no claim
+ * @param pairs number of pairs of slices
+ */
+record Cell(String claim, Mode mode, Mode over, Mix mix, Figure figure, int clients, double dial, double target, int pairs) {
+
+    /** What is compared. */
+    enum Figure {
+        THROUGHPUT, CPU_PER_OP, BYTES_PER_OP;
+
+        /** Costs should be low, throughput high. */
+        boolean isCost() {
+            return this != THROUGHPUT;
+        }
+    }
+
+    /** What the clients do; shares as in the test kit's LoadSpec. */
+    enum Mix {
+        WRITES(0, 0), READS(1, 0), HALF(0.5, 0);
+
+        private final double readShare;
+        private final double freshShare;
+
+        Mix(double readShare, double freshShare) {
+            this.readShare = readShare;
+            this.freshShare = freshShare;
+        }
+
+        double readShare() {
+            return readShare;
+        }
+
+        double freshShare() {
+            return freshShare;
+        }
+
+        /** Whether reads can meet data that is not durable yet. */
+        boolean mixesReadsAndWrites() {
+            return readShare > 0 && readShare < 1;
+        }
+    }
+
+    /** Name of the cell in file names and raw data. Figures of one load share their raw data. */
+    String id() {
+        return String.format("%s-over-%s.%s.c%d.d%s", mode.label(), over.label(), mix.name().toLowerCase(Locale.ROOT),
+                clients, dial == 0 ? "raw" : Double.toString(dial));
+    }
+
+    boolean hasTarget() {
+        return target > 0;
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.bench;
+
+import io.cad.zookeeper.testkit.ExitCode;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What the rows of a demo prove, with the reasons. */
+record DemoVerdict(ExitCode code, List<String> reasons) {
+    /** Distinct values of the last second before the loss that must have been read, for the row of CAD to count. */
+    static final long FRESH_VALUES_NEEDED = 1_000;
+
+    DemoVerdict {
+        reasons = List.copyOf(reasons);
+    }
+
+    /**
+     * Judges a demo: violated when a mode that keeps what was read did not; undecided when a row means nothing (no bytes
+     * dropped, CAD never tried), or when the weak mode lost nothing either and so nothing was shown.
+     *
+     * @param complete whether the modes of the product were there; stock modes alone decide nothing about it
+     */
+    static DemoVerdict of(List<DemoRow> rows, boolean complete) {
+        List<String> reasons = new ArrayList<>();
+        ExitCode code = ExitCode.HOLDS;
+        if (!complete) {
+            reasons.add("undecided: only the stock server ran; the product's modes need --server-jar and --plugin");
+            code = ExitCode.UNDECIDED;
+        }
+        for (DemoRow row : rows) {
+            List<String> doubts = new ArrayList<>();
+            switch (row.mode()) {
+                case STRONG, STOCK, IMMEDIATE -> {
+                    if (row.findings().ackedWritesLost() > 0) {
+                        reasons.add("VIOLATED: " + row.mode().label() + " lost acknowledged writes");
+                        code = code.and(ExitCode.VIOLATED);
+                    }
+                }
+                case CAD -> {
+                    if (row.bytesDropped() == 0) {
+                        doubts.add("the power loss dropped no bytes");
+                    }
+                    if (row.readsHeld() == 0) {
+                        doubts.add("no read met data that was not yet durable");
+                    }
+                    if (row.findings().freshValuesRead() < FRESH_VALUES_NEEDED) {
+                        doubts.add("only " + row.findings().freshValuesRead() + " values of the last second had been read, "
+                                + FRESH_VALUES_NEEDED + " are needed; give more --clients or a smaller --sync-latency");
+                    }
+                }
+                case WEAK, STOCK_NO_SYNC -> {
+                    if (row.findings().readsHold()) {
+                        doubts.add("it did not go back in time, so the load shows nothing; give more --seconds or --clients");
+                    }
+                }
+                default -> throw new IllegalArgumentException("not a mode of the demo: " + row.mode());
+            }
+            if (keepsWhatWasRead(row.mode()) && !row.findings().readsHold()) {
+                reasons.add("VIOLATED: " + row.mode().label() + " took back what clients had read: " + row.findings().examples());
+                code = code.and(ExitCode.VIOLATED);
+            }
+            if (!doubts.isEmpty()) {
+                reasons.add("undecided: " + row.mode().label() + ": " + String.join("; ", doubts));
+                code = code.and(ExitCode.UNDECIDED);
+            }
+        }
+        return new DemoVerdict(code, reasons);
+    }
+
+    /** Stock's reads are local, so a reader at a slower server may see an older state; the others promise it away. */
+    private static boolean keepsWhatWasRead(Mode mode) {
+        return mode == Mode.STRONG || mode == Mode.CAD;
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.bench;
+
+import io.cad.zookeeper.testkit.ServerBuild;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+
+/** A way to run the servers: which jars, and which lines of zoo.cfg beyond those that all modes share. */
+public enum Mode {
+    STOCK("stock", false, Map.of()),
+    STOCK_NO_SYNC("stock-forceSync=no", false, Map.of("forceSync", "no")),
+    PLUGIN_OFF("plugin-off", true, Map.of()),
+    IMMEDIATE("immediate", true, cad("immediate", "sync", "any")),
+    STRONG("strong", true, cad("immediate", "sync", "leader")),
+    WEAK("weak", true, cad("eventual", "async", "any")),
+    CAD("cad", true, cad("cad", "async", "leader"));
+
+    private final String label;
+    private final boolean patched;
+    private final Map<String, String> cfg;
+
+    Mode(String label, boolean patched, Map<String, String> cfg) {
+        this.label = label;
+        this.patched = patched;
+        this.cfg = cfg;
+    }
+
+    private static Map<String, String> cad(String durability, String replication, String reads) {
+        return Map.of("cad.durability", durability, "cad.replication", replication, "cad.reads", reads);
+    }
+
+    public String label() {
+        return label;
+    }
+
+    public boolean isPatched() {
+        return patched;
+    }
+
+    public Map<String, String> cfg() {
+        return cfg;
+    }
+
+    /** What an operator would write into zoo.cfg, in one line. */
+    public String describe() {
+        if (cfg.isEmpty()) {
+            return patched ? "patched server and plugin, no cad.* line" : "stock 3.9.5";
+        }
+        StringBuilder text = new StringBuilder();
+        cfg.entrySet().stream().sorted(Map.Entry.comparingByKey()).forEach(line -> {
+            text.append(text.length() == 0 ? "" : " ").append(line.getKey()).append('=').append(line.getValue());
+        });
+        return text.toString();
+    }
+
+    /**
+     * The jars to run.
+     *
+     * @param serverJar patched server jar, null when there is none yet
+     * @param plugins plugin jars
+     * @throws IllegalArgumentException when the mode needs the patched jar and there is none
+     */
+    public ServerBuild build(Path serverJar, List<Path> plugins) throws IOException {
+        if (!patched) {
+            return ServerBuild.stock();
+        }
+        if (serverJar == null) {
+            throw new IllegalArgumentException("mode " + label + " needs --server-jar and --plugin; build them (make build)");
+        }
+        return ServerBuild.stock().withServerJar("patched", serverJar, plugins);
+    }
+}

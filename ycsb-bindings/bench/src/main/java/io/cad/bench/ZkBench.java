@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.bench;
+
+import io.cad.zookeeper.testkit.Arguments;
+import io.cad.zookeeper.testkit.ExitCode;
+import io.cad.zookeeper.testkit.RunDirectory;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+
+/**
+ * Command: throughput and cost ratios, both systems alive at once and taking turns, as pairs of slices.
+ *
+ * <p>Exit codes: 0 every target met, 1 one missed, 2 undecided (a row that means nothing, or the system under test is
+ * not built), 254 wrong arguments, 255 crashed.
+ */
+public final class ZkBench {
+    private static final String USAGE = String.join("\n",
+            "usage: ZkBench [options]",
+            "  --plan NAME           quick, full or smoke (quick)",
+            "  --only TEXT           only cells whose id contains this",
+            "  --server-jar JAR      patched server",
+            "  --plugin JAR          plugin for the patched server; may come more than once",
+            "  --servers N           voters of each system (5)",
+            "  --seed N              of loads and of the order within pairs (random)",
+            "  --fi FILE             the failure-injector's program",
+            "  --out DIR             raw data; a run with the same directory goes on where the last one stopped (out/bench-zk)");
+
+    private final Plan plan;
+    private final Jars jars;
+    private final int servers;
+    private final long seed;
+    private final String fi;
+    private final Path out;
+    private final String setup;
+
+    private ZkBench(Arguments arguments) throws Arguments.BadArguments {
+        this.jars = Jars.of(arguments);
+        this.plan = plan(arguments.get("plan", "quick"), arguments.get("only", ""));
+        this.servers = (int) arguments.number("servers", 5, 1);
+        this.seed = arguments.number("seed", new Random().nextInt(Integer.MAX_VALUE), 0);
+        this.fi = arguments.get("fi", null);
+        this.out = Path.of(arguments.get("out", "out/bench-zk")).toAbsolutePath();
+        this.setup = "servers=" + servers + " slice=" + plan.sliceSeconds() + " warmUp=" + plan.warmUpSeconds()
+                + " cpus=" + Runtime.getRuntime().availableProcessors() + " java=" + Runtime.version().feature();
+    }
+
+    private Plan plan(String name, String only) throws Arguments.BadArguments {
+        Plan whole = switch (name) {
+            case "quick" -> Plan.quick();
+            case "full" -> Plan.full();
+            case "smoke" -> Plan.smoke(jars.present());
+            default -> throw new Arguments.BadArguments("--plan needs quick, full or smoke, not " + name);
+        };
+        Plan chosen = whole.only(only);
+        if (chosen.cells().isEmpty()) {
+            throw new Arguments.BadArguments("--only " + only + " leaves no cell of plan " + name);
+        }
+        return chosen;
+    }
+
+    public static void main(String[] line) {
+        System.exit(run(line).code());
+    }
+
+    private static ExitCode run(String[] line) {
+        try {
+            Arguments arguments = new Arguments(line,
+                    Set.of("plan", "only", "server-jar", "plugin", "servers", "seed", "fi", "out"), Set.of("help"));
+            if (arguments.has("help")) {
+                System.out.println(USAGE);
+                return ExitCode.HOLDS;
+            }
+            return new ZkBench(arguments).run();
+        } catch (Arguments.BadArguments | IllegalArgumentException e) {
+            System.err.println("ZkBench: " + e.getMessage() + "\n" + USAGE);
+            return ExitCode.BAD_ARGUMENTS;
+        } catch (Exception e) {
+            e.printStackTrace();
+            return ExitCode.CRASHED;
+        }
+    }
+
+    private ExitCode run() throws Exception {
+        System.out.printf("plan %s: %d cells, %d servers each, seed %d, raw data in %s%n", plan.name(), plan.cells().size(), servers, seed, out);
+        Files.createDirectories(out);
+        Path raw = out.resolve("raw");
+        for (List<Cell> group : plan.groups()) {
+            measure(raw, group);
+        }
+        String table = ClaimsTable.markdown(plan.cells(), raw);
+        Path file = out.resolve("claims-" + plan.name() + ".md");
+        Files.writeString(file, table);
+        System.out.println("\n" + table);
+        ExitCode code = ExitCode.HOLDS;
+        for (Cell cell : plan.cells()) {
+            code = code.and(CellVerdict.of(cell, PairResult.load(raw, cell.id())).code());
+        }
+        System.out.println("table in " + file + ", seed " + seed);
+        return plan.asserts() || code == ExitCode.UNDECIDED ? code : ExitCode.HOLDS;
+    }
+
+    /** Measures the missing pairs of cells that share systems and clients. */
+    private void measure(Path raw, List<Cell> group) throws Exception {
+        Map<String, Cell> byId = new LinkedHashMap<>();
+        for (Cell cell : group) {
+            // Figures of one load share their slices; the one that wants more pairs decides.
+            byId.merge(cell.id(), cell, (one, other) -> one.pairs() >= other.pairs() ? one : other);
+        }
+        List<Cell> missing = new ArrayList<>();
+        for (Cell cell : byId.values()) {
+            List<PairResult> done = PairResult.load(raw, cell.id());
+            if (done.stream().anyMatch(pair -> !pair.setup().equals(setup))) {
+                throw new IllegalArgumentException(PairResult.file(raw, cell.id()) + " was measured with " + done.get(0).setup()
+                        + ", not with " + setup + "; give another --out");
+            }
+            if (done.size() < cell.pairs()) {
+                missing.add(cell);
+            }
+        }
+        if (missing.isEmpty()) {
+            return;
+        }
+        Set<Mode> modes = new LinkedHashSet<>();
+        missing.forEach(cell -> modes.addAll(List.of(cell.mode(), cell.over())));
+        Map<Mode, Subject> subjects = new EnumMap<>(Mode.class);
+        try (RunDirectory run = RunDirectory.create(out, "run")) {
+            for (Mode mode : modes) {
+                System.out.println("start " + mode.label() + ": " + mode.describe());
+                subjects.put(mode, Subject.start(run, mode.label(), mode, jars, fi, servers, missing.get(0).clients(), seed));
+            }
+            System.out.printf("warm up %d systems, %.0f s each%n", subjects.size(), plan.warmUpSeconds());
+            // In turns, so that all compile under the same conditions.
+            for (double warm = 0; warm < plan.warmUpSeconds(); warm += plan.sliceSeconds()) {
+                for (Subject subject : subjects.values()) {
+                    subject.slice(Cell.Mix.HALF, plan.sliceSeconds());
+                }
+            }
+            for (Cell cell : missing) {
+                measure(raw, cell, subjects.get(cell.mode()), subjects.get(cell.over()), subjects.values());
+            }
+            run.closeAndDelete();
+        }
+    }
+
+    private void measure(Path raw, Cell cell, Subject subject, Subject over, Iterable<Subject> all) throws Exception {
+        subject.setSyncLatency(cell.dial());
+        over.setSyncLatency(cell.dial());
+        // One unmeasured slice each: the first one after a change of load or dial still shows the old one.
+        subject.slice(cell.mix(), plan.sliceSeconds());
+        over.slice(cell.mix(), plan.sliceSeconds());
+        List<Long> ours = new ArrayList<>();
+        ours.add(ProcessHandle.current().pid());
+        all.forEach(one -> ours.addAll(one.pids()));
+        Random order = new Random(seed + cell.id().hashCode());
+        for (int pair = PairResult.load(raw, cell.id()).size(); pair < cell.pairs(); pair++) {
+            double machine = CpuMeter.ofMachine();
+            double own = CpuMeter.ofProcesses(ours);
+            long begin = System.nanoTime();
+            boolean subjectFirst = order.nextBoolean();
+            Subject.Sample first = (subjectFirst ? subject : over).slice(cell.mix(), plan.sliceSeconds());
+            Subject.Sample second = (subjectFirst ? over : subject).slice(cell.mix(), plan.sliceSeconds());
+            double seconds = (System.nanoTime() - begin) / 1e9;
+            double foreign = Math.max(0, (CpuMeter.ofMachine() - machine) - (CpuMeter.ofProcesses(ours) - own)) / seconds;
+            PairResult result = new PairResult(cell.id(), pair, servers, setup, seed, foreign,
+                    subjectFirst ? first : second, subjectFirst ? second : first);
+            result.append(raw);
+            System.out.printf(Locale.ROOT, "%s pair %d/%d: %.0f and %.0f ops/s, %s ratio %.3f, foreign load %.2f cores%n",
+                    cell.id(), pair + 1, cell.pairs(), result.subject().opsPerSecond(), result.over().opsPerSecond(),
+                    cell.figure().name().toLowerCase(Locale.ROOT), result.ratio(cell.figure()), foreign);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.zookeeper.testkit;
+
+import io.cad.zookeeper.testkit.disk.Disk;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.TimeoutException;
+import java.util.stream.Collectors;
+import org.apache.zookeeper.ZooKeeper;
+
+/** ZooKeeper servers that form one quorum on loopback, each a process of its own. */
+public final class Ensemble implements AutoCloseable {
+    /** Generous, because a loaded two-core machine starts five JVMs slowly. */
+    public static final Duration START_LIMIT = Duration.ofSeconds(90);
+    private static final Duration PROBE_SESSION = Duration.ofSeconds(10);
+
+    private final Path directory;
+    private final List<ServerProcess> servers;
+
+    private Ensemble(Path directory, List<ServerProcess> servers) {
+        this.directory = directory;
+        this.servers = List.copyOf(servers);
+    }
+
+    /** Lays out an ensemble below the run directory, which closes it at the end; starts nothing. */
+    public static Ensemble create(RunDirectory run, EnsembleConfig config) throws IOException, InterruptedException {
+        Path directory = Files.createDirectory(run.path().resolve(config.name()));
+        List<ServerProcess> servers = new ArrayList<>();
+        Ensemble ensemble = null;
+        try {
+            for (int id = 1; id <= config.servers(); id++) {
+                Path home = Files.createDirectory(directory.resolve("server" + id));
+                Disk disk = config.disks().create("data", home);
+                servers.add(new ServerProcess(id, ServerProcess.Ports.choose(config.adminServer()), home, disk, config));
+            }
+            List<String> lines = servers.stream().map(ServerProcess::serverLine).collect(Collectors.toList());
+            for (ServerProcess server : servers) {
+                server.prepare(config.cfg(), lines);
+            }
+            ensemble = new Ensemble(directory, servers);
+            run.onClose(ensemble);
+            return ensemble;
+        } finally {
+            if (ensemble == null) {
+                for (ServerProcess server : servers) {
+                    server.close();
+                }
+            }
+        }
+    }
+
+    /** Lays out an ensemble, starts all servers and waits until each serves. */
+    public static Ensemble start(RunDirectory run, EnsembleConfig config)
+            throws IOException, InterruptedException, TimeoutException {
+        Ensemble ensemble = create(run, config);
+        ensemble.startAll();
+        return ensemble;
+    }
+
+    /**
+     * Starts the servers that are down, waits until all serve, and lets the operating system write back what the start
+     * left in its cache: a stock server does not sync its first snapshot, and a power loss in the first seconds would
+     * make it refuse to start (lab finding, not what the tests are about).
+     */
+    public void startAll() throws IOException, InterruptedException, TimeoutException {
+        for (ServerProcess server : servers) {
+            if (!server.isRunning()) {
+                server.start();
+            }
+        }
+        awaitServing(START_LIMIT);
+        for (ServerProcess server : servers) {
+            server.disk().sync();
+        }
+    }
+
+    public List<ServerProcess> servers() {
+        return servers;
+    }
+
+    /** The server with this id, from 1. */
+    public ServerProcess server(int id) {
+        return servers.get(id - 1);
+    }
+
+    public Path directory() {
+        return directory;
+    }
+
+    /** Connect string with every server, up or down. */
+    public String connectString() {
+        return servers.stream().map(ServerProcess::connectString).collect(Collectors.joining(","));
+    }
+
+    /** The server that calls itself leader now, if one does. */
+    public Optional<ServerProcess> leader() {
+        return servers.stream().filter(ServerProcess::isRunning).filter(server -> server.mode().equals("leader")).findFirst();
+    }
+
+    /** Waits until a server calls itself leader. */
+    public ServerProcess awaitLeader(Duration limit) throws InterruptedException, TimeoutException {
+        Await.until("a leader", limit, () -> failIfEnded() && leader().isPresent(), this::toString);
+        return leader().orElseThrow(() -> new TimeoutException("the leader went away again; " + this));
+    }
+
+    /**
+     * Waits until every running server serves: it says so, and a session opened through it, which is a write committed
+     * by a quorum, succeeds.
+     */
+    public void awaitServing(Duration limit) throws InterruptedException, TimeoutException {
+        long end = System.nanoTime() + limit.toNanos();
+        for (ServerProcess server : servers) {
+            if (server.isRunning() || servers.stream().noneMatch(ServerProcess::isRunning)) {
+                Duration rest = Duration.ofNanos(Math.max(0, end - System.nanoTime()));
+                Await.until("server " + server.id() + " to serve", rest, () -> failIfEnded() && serves(server), this::toString);
+            }
+        }
+    }
+
+    private static boolean serves(ServerProcess server) throws Exception {
+        if (server.mode().isEmpty()) {
+            return false;
+        }
+        ZooKeeper probe = Clients.connect(server.connectString(), PROBE_SESSION, Duration.ofSeconds(5));
+        probe.close();
+        return true;
+    }
+
+    /** A server that refuses to start will not serve later: say so at once instead of waiting for the deadline. */
+    private boolean failIfEnded() {
+        if (servers.stream().noneMatch(ServerProcess::isRunning)) {
+            throw new IllegalStateException("no server runs; see the log files below " + directory);
+        }
+        return true;
+    }
+
+    /** SIGKILL to every server at once, the disks keep all that was written. */
+    public void killAll() throws InterruptedException, TimeoutException {
+        kill(servers);
+    }
+
+    /** SIGKILL to some servers at once. */
+    public void kill(Collection<ServerProcess> some) throws InterruptedException, TimeoutException {
+        some.forEach(ServerProcess::kill);
+        for (ServerProcess server : some) {
+            server.awaitEnd();
+        }
+    }
+
+    /** Power loss of every server at once. */
+    public Disk.Loss powerLoss() throws IOException, InterruptedException, TimeoutException {
+        return powerLoss(servers);
+    }
+
+    /**
+     * Power loss of some servers at once: all are killed before the first disk drops what was not synced.
+     *
+     * @return what the disks lost, summed
+     */
+    public Disk.Loss powerLoss(Collection<ServerProcess> some) throws IOException, InterruptedException, TimeoutException {
+        kill(some);
+        Disk.Loss loss = new Disk.Loss(0, 0);
+        for (ServerProcess server : some) {
+            loss = loss.plus(server.disk().powerLoss());
+        }
+        return loss;
+    }
+
+    /** Planned stop of every running server, the leader last. */
+    public void stopAll(Duration limitEach) throws IOException, InterruptedException, TimeoutException {
+        Optional<ServerProcess> last = leader();
+        for (ServerProcess server : servers) {
+            if (server.isRunning() && !last.filter(leader -> leader == server).isPresent()) {
+                server.stop(limitEach);
+            }
+        }
+        if (last.isPresent()) {
+            last.get().stop(limitEach);
+        }
+    }
+
+    /** Sets how long each fsync takes on every disk; see {@link Disk#setSyncLatency}. */
+    public void setSyncLatency(double millis) throws IOException, InterruptedException {
+        for (ServerProcess server : servers) {
+            server.disk().setSyncLatency(millis);
+        }
+    }
+
+    /** Sums each numeric metric whose name has the prefix over all running servers. */
+    public Map<String, Double> sumMetrics(String prefix) throws IOException {
+        Map<String, Double> sums = new LinkedHashMap<>();
+        for (ServerProcess server : servers) {
+            if (server.isRunning()) {
+                server.metrics().forEach((name, value) -> {
+                    if (name.startsWith(prefix) && value.matches("-?[0-9.]+([eE]-?[0-9]+)?")) {
+                        sums.merge(name, Double.valueOf(value), Double::sum);
+                    }
+                });
+            }
+        }
+        return sums;
+    }
+
+    @Override
+    public void close() throws IOException {
+        servers.forEach(ServerProcess::kill);
+        IOException first = null;
+        for (ServerProcess server : servers) {
+            try {
+                server.close();
+            } catch (IOException e) {
+                if (first == null) {
+                    first = e;
+                } else {
+                    first.addSuppressed(e);
+                }
+            }
+        }
+        if (first != null) {
+            throw first;
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "ensemble in " + directory + ": " + servers;
+    }
+}

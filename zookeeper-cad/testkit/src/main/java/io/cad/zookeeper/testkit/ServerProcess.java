@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.zookeeper.testkit;
+
+import io.cad.zookeeper.testkit.disk.Disk;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** One ZooKeeper server as a process of its own, with its configuration, disk and log file. */
+public final class ServerProcess implements AutoCloseable {
+    private static final String MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
+    private static final Duration END_LIMIT = Duration.ofSeconds(30);
+
+    /** Ports of one server, all on loopback; {@code admin} is 0 when the admin server is off. */
+    record Ports(int client, int quorum, int election, int admin) {
+        static Ports choose(boolean admin) throws IOException {
+            return new Ports(FreePorts.next(), FreePorts.next(), FreePorts.next(), admin ? FreePorts.next() : 0);
+        }
+    }
+
+    private final int id;
+    private final Ports ports;
+    private final Path directory;
+    private final Disk disk;
+    private final List<String> command;
+    private Process process;
+    private boolean paused;
+
+    ServerProcess(int id, Ports ports, Path directory, Disk disk, EnsembleConfig config) {
+        this.id = id;
+        this.ports = ports;
+        this.directory = directory;
+        this.disk = disk;
+        this.command = command(config);
+    }
+
+    private List<String> command(EnsembleConfig config) {
+        List<String> words = new ArrayList<>();
+        // A session of its own: the terminal's Ctrl-C reaches only us, and the scheduler treats each server as a host.
+        words.add("setsid");
+        words.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        words.addAll(config.jvmFlags());
+        words.add("-Dlogback.configurationFile=" + directory.resolve("logback.xml"));
+        // A server whose files are gone must not vote as if it were new; the marker below allows the first start.
+        words.add("-Dzookeeper.db.autocreate=false");
+        words.add("-cp");
+        words.add(config.build().classPath());
+        words.add(MAIN_CLASS);
+        words.add(configFile().toString());
+        return List.copyOf(words);
+    }
+
+    /** Writes zoo.cfg, myid and the marker of a new server, and makes them durable. */
+    void prepare(Map<String, String> cfg, List<String> serverLines) throws IOException, InterruptedException {
+        List<String> lines = new ArrayList<>();
+        cfg.forEach((key, value) -> lines.add(key + "=" + value));
+        lines.add("dataDir=" + disk.directory());
+        lines.add("clientPort=" + ports.client());
+        lines.add("clientPortAddress=127.0.0.1");
+        lines.add("admin.enableServer=" + (ports.admin() != 0));
+        if (ports.admin() != 0) {
+            lines.add("admin.serverPort=" + ports.admin());
+            lines.add("admin.serverAddress=127.0.0.1");
+        }
+        lines.addAll(serverLines);
+        Files.write(configFile(), lines);
+        Files.write(directory.resolve("logback.xml"), resource("server-logback.xml"));
+        Files.writeString(disk.directory().resolve("myid"), id + "\n");
+        Files.writeString(disk.directory().resolve("initialize"), "");
+        disk.sync();
+    }
+
+    private static byte[] resource(String name) throws IOException {
+        try (var in = ServerProcess.class.getResourceAsStream(name)) {
+            return in.readAllBytes();
+        }
+    }
+
+    String serverLine() {
+        return "server." + id + "=127.0.0.1:" + ports.quorum() + ":" + ports.election();
+    }
+
+    public int id() {
+        return id;
+    }
+
+    public int clientPort() {
+        return ports.client();
+    }
+
+    /** Port of the HTTP admin server, 0 when it is off. */
+    public int adminPort() {
+        return ports.admin();
+    }
+
+    /** Connect string of this server alone. */
+    public String connectString() {
+        return "127.0.0.1:" + ports.client();
+    }
+
+    public Disk disk() {
+        return disk;
+    }
+
+    public Path configFile() {
+        return directory.resolve("zoo.cfg");
+    }
+
+    public Path logFile() {
+        return directory.resolve("server.log");
+    }
+
+    /** Process id of the running server. */
+    public synchronized long pid() {
+        requireRunning();
+        return process.pid();
+    }
+
+    public synchronized boolean isRunning() {
+        return process != null && process.isAlive();
+    }
+
+    /** Starts the process and returns at once; the log file is appended to. */
+    public synchronized void start() throws IOException {
+        if (isRunning()) {
+            throw new IllegalStateException("server " + id + " already runs");
+        }
+        ProcessBuilder builder = new ProcessBuilder(command).directory(directory.toFile());
+        builder.environment().putAll(disk.environment());
+        builder.redirectErrorStream(true);
+        builder.redirectOutput(ProcessBuilder.Redirect.appendTo(logFile().toFile()));
+        builder.redirectInput(new File("/dev/null"));
+        process = builder.start();
+        paused = false;
+    }
+
+    /**
+     * Planned stop: SIGTERM, then waits for the end.
+     *
+     * @return the exit status
+     * @throws TimeoutException when the server is still there after {@code limit}
+     */
+    public synchronized int stop(Duration limit) throws InterruptedException, TimeoutException, IOException {
+        requireRunning();
+        if (paused) {
+            resume();
+        }
+        process.destroy();
+        if (!process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS)) {
+            throw new TimeoutException("server " + id + " still runs " + limit.toMillis() + " ms after SIGTERM; see " + logFile());
+        }
+        return process.exitValue();
+    }
+
+    /** SIGKILL, without waiting; see {@link #awaitEnd}. */
+    public synchronized void kill() {
+        if (process != null) {
+            process.destroyForcibly();
+        }
+    }
+
+    /** Waits until the process has ended, by whatever cause, and returns its exit status. */
+    public int awaitEnd() throws InterruptedException, TimeoutException {
+        Process ending;
+        synchronized (this) {
+            ending = process;
+        }
+        if (!ending.waitFor(END_LIMIT.toMillis(), TimeUnit.MILLISECONDS)) {
+            throw new TimeoutException("server " + id + " did not end; see " + logFile());
+        }
+        return ending.exitValue();
+    }
+
+    /** SIGSTOP: the server answers nobody, and its sockets stay open. */
+    public synchronized void pause() throws IOException, InterruptedException {
+        signal("STOP");
+        paused = true;
+    }
+
+    /** SIGCONT. */
+    public synchronized void resume() throws IOException, InterruptedException {
+        signal("CONT");
+        paused = false;
+    }
+
+    private void signal(String signal) throws IOException, InterruptedException {
+        requireRunning();
+        Commands.run("kill", "-" + signal, Long.toString(process.pid()));
+    }
+
+    /** Sends a four-letter command and returns the reply. */
+    public String fourLetterWord(String word) throws IOException {
+        return FourLetterWord.send(ports.client(), word);
+    }
+
+    /** The metrics of {@code mntr}, without their prefix zk_. */
+    public Map<String, String> metrics() throws IOException {
+        return FourLetterWord.parseMntr(fourLetterWord("mntr"));
+    }
+
+    /** What the server calls itself: leader, follower, observer; empty when it does not serve. */
+    public String mode() {
+        try {
+            for (String line : fourLetterWord("srvr").split("\n")) {
+                if (line.startsWith("Mode: ")) {
+                    return line.substring("Mode: ".length()).trim();
+                }
+            }
+            return "";
+        } catch (IOException e) {
+            return "";
+        }
+    }
+
+    private void requireRunning() {
+        if (!isRunning()) {
+            throw new IllegalStateException("server " + id + " does not run; see " + logFile());
+        }
+    }
+
+    /** Kills the process if there is one, and releases the disk. */
+    @Override
+    public void close() throws IOException {
+        Process last;
+        synchronized (this) {
+            kill();
+            last = process;
+        }
+        try {
+            if (last != null) {
+                last.waitFor(END_LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        disk.close();
+    }
+
+    @Override
+    public String toString() {
+        return "server " + id + " (" + connectString() + (isRunning() ? ", " + mode() : ", down") + ")";
+    }
+}

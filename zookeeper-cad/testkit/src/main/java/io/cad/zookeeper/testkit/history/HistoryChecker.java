@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.zookeeper.testkit.history;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Decides what a power loss took away, for histories in which nodes are only ever created and overwritten.
+ *
+ * <p>Zxids order the states of a key: their upper half is the epoch, so that an update of a later epoch is above every
+ * one of an earlier epoch. Two states with the wrong order of data versions lie on different branches of history, which
+ * means that the earlier one was taken back. A read of an absent node has zxid 0.
+ */
+public final class HistoryChecker {
+    private static final long LAST_SECOND_NANOS = 1_000_000_000L;
+    private static final int MAX_EXAMPLES = 5;
+
+    private final long lossNanos;
+    private final long restartNanos;
+    private final List<String> examples = new ArrayList<>();
+
+    private HistoryChecker(long lossNanos, long restartNanos) {
+        this.lossNanos = lossNanos;
+        this.restartNanos = restartNanos;
+    }
+
+    /**
+     * Checks one history.
+     *
+     * @param ops operations before the loss and reads of every key after the restart, in any order
+     * @param lossNanos System.nanoTime() just before the first server lost its power
+     * @param restartNanos System.nanoTime() at which all servers were dead and none restarted; operations invoked later
+     *     belong to the life after
+     * @throws IllegalArgumentException when a key was not read after the restart, or written then: the history cannot
+     *     say what was lost
+     */
+    public static Findings check(List<Op> ops, long lossNanos, long restartNanos) {
+        return new HistoryChecker(lossNanos, restartNanos).run(ops);
+    }
+
+    private boolean isBefore(Op op) {
+        return op.invokedNanos() - restartNanos < 0;
+    }
+
+    private Findings run(List<Op> ops) {
+        Map<String, List<Op>> readsByKey = new HashMap<>();
+        Map<String, List<Op>> ackedByKey = new HashMap<>();
+        for (Op op : ops) {
+            if (op.kind() == Op.Kind.WRITE && !isBefore(op)) {
+                throw new IllegalArgumentException("written after the restart, so losses cannot be told: " + op);
+            }
+            if (op.ok()) {
+                (op.kind() == Op.Kind.READ ? readsByKey : ackedByKey)
+                        .computeIfAbsent(op.key(), key -> new ArrayList<>()).add(op);
+            }
+        }
+        long[] backwards = new long[2];
+        readsByKey.values().forEach(reads -> countBackwards(reads, backwards));
+
+        Map<String, Op> survivors = survivors(readsByKey);
+        long readLost = 0;
+        long ackedLost = 0;
+        long acked = 0;
+        Set<String> keys = new HashSet<>(readsByKey.keySet());
+        keys.addAll(ackedByKey.keySet());
+        for (String key : keys) {
+            Op survivor = survivors.get(key);
+            if (survivor == null) {
+                throw new IllegalArgumentException("never read after the restart, so losses cannot be told: " + key);
+            }
+            readLost += countReadLost(readsByKey.getOrDefault(key, List.of()), survivor);
+            for (Op write : ackedByKey.getOrDefault(key, List.of())) {
+                acked++;
+                if (isOlder(survivor, write)) {
+                    ackedLost++;
+                    example("acknowledged write lost", write, survivor);
+                }
+            }
+        }
+        return new Findings(backwards[0], backwards[1], readLost, ackedLost, acked, countFresh(ops), examples);
+    }
+
+    /** Sweeps the reads of one key in order of invocation, with the newest state that had been returned by then. */
+    private void countBackwards(List<Op> reads, long[] counts) {
+        List<Op> byInvocation = new ArrayList<>(reads);
+        byInvocation.sort(Comparator.comparingLong(Op::invokedNanos));
+        List<Op> byCompletion = new ArrayList<>(reads);
+        byCompletion.sort(Comparator.comparingLong(Op::completedNanos));
+        int completed = 0;
+        Op newest = null;
+        for (Op read : byInvocation) {
+            while (completed < byCompletion.size()
+                    && byCompletion.get(completed).completedNanos() - read.invokedNanos() < 0) {
+                Op earlier = byCompletion.get(completed++);
+                if (newest == null || earlier.mzxid() > newest.mzxid()) {
+                    newest = earlier;
+                }
+            }
+            if (newest != null && isOlder(read, newest)) {
+                boolean across = isBefore(newest) && !isBefore(read);
+                counts[across ? 1 : 0]++;
+                example(across ? "read went backwards across the power loss" : "read went backwards", newest, read);
+            }
+        }
+    }
+
+    /** The newest state of each key that a read found after the restart. */
+    private Map<String, Op> survivors(Map<String, List<Op>> readsByKey) {
+        Map<String, Op> survivors = new HashMap<>();
+        readsByKey.forEach((key, reads) -> reads.stream()
+                .filter(read -> !isBefore(read))
+                .max(Comparator.comparingLong(Op::mzxid))
+                .ifPresent(read -> survivors.put(key, read)));
+        return survivors;
+    }
+
+    private long countReadLost(List<Op> reads, Op survivor) {
+        Map<Long, Op> lost = new HashMap<>();
+        for (Op read : reads) {
+            if (isBefore(read) && isOlder(survivor, read) && lost.putIfAbsent(read.mzxid(), read) == null) {
+                example("read data lost", read, survivor);
+            }
+        }
+        return lost.size();
+    }
+
+    /** Whether {@code later} does not contain the update that {@code earlier} showed. */
+    private static boolean isOlder(Op later, Op earlier) {
+        if (later.mzxid() == earlier.mzxid()) {
+            return later.value() != earlier.value();
+        }
+        return later.mzxid() < earlier.mzxid() || later.version() <= earlier.version();
+    }
+
+    private long countFresh(List<Op> ops) {
+        Set<Long> written = new HashSet<>();
+        Set<Long> read = new HashSet<>();
+        for (Op op : ops) {
+            if (op.kind() == Op.Kind.WRITE && op.invokedNanos() - (lossNanos - LAST_SECOND_NANOS) >= 0) {
+                written.add(op.value());
+            } else if (op.kind() == Op.Kind.READ && op.ok() && op.completedNanos() - lossNanos < 0) {
+                read.add(op.value());
+            }
+        }
+        written.retainAll(read);
+        return written.size();
+    }
+
+    private void example(String what, Op first, Op second) {
+        if (examples.size() < MAX_EXAMPLES) {
+            examples.add(what + ": " + describe(first) + ", then " + describe(second));
+        }
+    }
+
+    private static String describe(Op op) {
+        return String.format("client %d at server %d %s %s version %d (zxid 0x%x)", op.client(), op.server(),
+                op.kind() == Op.Kind.READ ? "read" : "wrote", op.key(), op.version(), op.mzxid());
+    }
+}
