@@ -30,10 +30,10 @@ build: deps ## fetch, verify, patch and compile everything
 
 .PHONY: demo
 demo: deps ## power loss under load in each mode, side by side
-ifneq ($(wildcard zookeeper-cad/testkit),)
-	@$(MAKE) --no-print-directory -C zookeeper-cad demo
+ifneq ($(wildcard ycsb-bindings/bench/Makefile),)
+	@$(MAKE) --no-print-directory -C ycsb-bindings/bench demo ARGS="$(ARGS)"
 else
-	$(call waits,zookeeper-cad/testkit,the ensemble launcher)
+	$(call waits,ycsb-bindings/bench,the demo)
 endif
 
 .PHONY: check

@@ -51,6 +51,7 @@ type found struct {
 	id   uint32 // 0 = unknown to the disk
 	mode os.FileMode
 	size int64
+	data uint64 // bytes that take space, without holes
 }
 
 // Crash cuts the power: what was not durable is gone when it returns.
@@ -141,11 +142,11 @@ func (c *crash) walk() error {
 		if err != nil {
 			return err
 		}
-		ino, btime, _, err := identity(path)
+		ino, btime, sx, err := identity(path)
 		if err != nil {
 			return err
 		}
-		f := found{id: c.s.lookup(ino, btime), mode: info.Mode(), size: info.Size()}
+		f := found{id: c.s.lookup(ino, btime), mode: info.Mode(), size: info.Size(), data: min(sx.Size, sx.Blocks*512)}
 		f.path, _ = filepath.Rel(root, path)
 		if f.id != 0 {
 			c.byID[f.id] = f.path
@@ -203,6 +204,7 @@ func (c *crash) finishSyncs() error {
 			if err := c.copyToBlob(id, path, i.redo.list(int64(i.redoSize)), int64(i.redoSize)); err != nil {
 				return err
 			}
+			c.s.committed = max(c.s.committed, i.redoCommit)
 		} // else the file was unlinked and closed: nobody can tell
 		i.copying = 0
 	}
@@ -398,10 +400,10 @@ func (c *crash) count() {
 		}
 		switch {
 		case f.id == 0:
-			c.report.BytesLost += uint64(f.size)
+			c.report.BytesLost += f.data
 		case counted[f.id]:
 		case !kept[f.id]:
-			c.report.BytesLost += uint64(f.size)
+			c.report.BytesLost += f.data
 		default:
 			c.report.BytesLost += c.s.inode[f.id].unsynced(f.size)
 		}

@@ -55,6 +55,7 @@ type inode struct {
 	copying, _   uint32
 	ticket       uint64
 	redoSize     uint64
+	redoCommit   uint64
 	fresh, taken extents
 	redo         extents
 }

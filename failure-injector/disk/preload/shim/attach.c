@@ -103,3 +103,29 @@ __attribute__((constructor)) static void start(void) {
     fi_attach();
     errno = saved;
 }
+
+#ifdef FI_SEEDED_BUGS
+bool fi_bug(int n) {
+    static int chosen = -1;
+    if (chosen < 0) chosen = getenv("FI_BUG") ? atoi(getenv("FI_BUG")) : 0;
+    return chosen == n;
+}
+
+// Which handle wrote what, for the bug that syncs by handle.
+static struct {
+    uint32_t id;
+    int fd;
+    uint64_t start, end;
+} noted[65536];
+static _Atomic uint32_t notes;
+
+void fi_bug_note(uint32_t id, int fd, uint64_t start, uint64_t end) {
+    uint32_t k = atomic_fetch_add(&notes, 1);
+    if (k < 65536) noted[k].id = id, noted[k].fd = fd, noted[k].start = start, noted[k].end = end;
+}
+
+void fi_bug_ranges(uint32_t id, int fd, struct fi_extents *out) {
+    for (uint32_t k = 0; k < atomic_load(&notes) && k < 65536; k++)
+        if (noted[k].id == id && noted[k].fd == fd) fi_mark(out, noted[k].start, noted[k].end);
+}
+#endif

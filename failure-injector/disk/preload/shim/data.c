@@ -121,12 +121,13 @@ static int copy_to_blob(struct fi_inode *i, int fd) {
                           O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     int err = to < 0 ? errno : 0;
     uint64_t size = atomic_load(&i->redo_size);
-    for (uint32_t k = 0, n = atomic_load(&i->redo.n); err == 0 && k < n; k++) {
+    uint32_t n = atomic_load(&i->redo.n);
+    for (uint32_t k = fi_bug(1) && n ? n - 1 : 0; err == 0 && k < n; k++) {
         uint64_t s = atomic_load(&i->redo.at[k].start), e = atomic_load(&i->redo.at[k].end);
         if (e > size) e = size;
         if (s < e) err = copy_data(from, to, s, e);
     }
-    if (err == 0 && syscall(SYS_ftruncate, to, size) != 0) err = errno;
+    if (err == 0 && !(fi_bug(3) && n == 0) && syscall(SYS_ftruncate, to, size) != 0) err = errno;
     if (to >= 0) syscall(SYS_close, to);
     if (own >= 0) syscall(SYS_close, own);
     if (err) fi_complain("cannot write the durable copy; the sync fails", path);
@@ -141,7 +142,9 @@ struct recovery {
 static void recover(void *arg) {
     struct recovery *r = arg;
     if (!atomic_load(&r->i->copying)) return;
-    if (copy_to_blob(r->i, r->fd) == 0) atomic_store(&r->i->copying, 0);
+    if (copy_to_blob(r->i, r->fd) != 0) return;
+    fi_commit(atomic_load(&r->i->redo_commit));
+    atomic_store(&r->i->copying, 0);
 }
 
 bool fi_inode_lock(struct fi_inode *i, int fd) {
@@ -169,19 +172,23 @@ static void begin(struct fi_inode *i, int fd, struct snapshot *s) {
     s->ticket = atomic_fetch_add(&i->ticket, 1) + 1;
     s->size = size_of(fd);
     s->ranges.n = 0;
-    if (atomic_load(&i->flags) & FI_OPAQUE)
+    if (fi_bug(2) && !(atomic_load(&i->flags) & FI_OPAQUE))
+        fi_bug_ranges((uint32_t)(i - fi_state->inode), fd, &s->ranges);
+    else if (atomic_load(&i->flags) & FI_OPAQUE)
         fi_mark(&s->ranges, 0, s->size);
     else
         fold(&s->ranges, &i->taken);
 }
 
-static int end(struct fi_inode *i, int fd, struct snapshot *s) {
+static int end(struct fi_inode *i, int fd, struct snapshot *s, uint64_t commit) {
     uint64_t live = size_of(fd);
     i->redo.n = 0;
     fold(&i->redo, &s->ranges);
     atomic_store(&i->redo_size, s->size < live ? s->size : live);
+    atomic_store(&i->redo_commit, commit);
     atomic_store(&i->copying, 1);
     int err = copy_to_blob(i, fd);
+    if (err == 0) fi_commit(commit);
     atomic_store(&i->copying, 0);
     return err;
 }
@@ -208,7 +215,7 @@ int fi_sync_inode(uint32_t id, int fd, bool latency) {
     if (i->kind == FI_FILE) {
         if (!fi_inode_lock(i, fd)) return 0;
         bool dead = fi_dead(), copied = false;
-        if (!dead && err == 0) copied = (err = end(i, fd, &s)) == 0;
+        if (!dead && err == 0) copied = (err = end(i, fd, &s, fi_state->mode == FI_MODE_EXT4 ? upto : 0)) == 0;
         else copied = true; // dropped on purpose
         // A sync that began later has all of this in its own list.
         if (!dead && copied && s.ticket == atomic_load(&i->ticket)) atomic_store(&i->taken.n, 0);
@@ -216,8 +223,9 @@ int fi_sync_inode(uint32_t id, int fd, bool latency) {
         if (dead) return EIO;
     }
     if (err) return err;
+    if (fi_bug(10) && i->kind == FI_DIR) return 0;
     if (fi_state->mode == FI_MODE_EXT4) {
-        fi_commit(upto);
+        fi_commit(upto); // for a directory; a file's sync has done it
     } else if (i->kind == FI_DIR) {
         if (!fi_names_lock()) return 0;
         err = fi_record_locked(FI_REC_DIRSYNC, id, "", 0, "", 0, 0);

@@ -28,6 +28,18 @@ extern struct fi_state *fi_state;     // NULL = this process lives on no disk
 extern struct fi_control *fi_control;
 extern int fi_user_fd;                // holds the user lock; closed by nobody
 
+// Seeded bugs: wrong on purpose, one at a time, in test builds only. The model
+// test must find each (the numbers are those of ../../modeltest/bugs_test.go).
+#ifdef FI_SEEDED_BUGS
+bool fi_bug(int n);
+void fi_bug_note(uint32_t id, int fd, uint64_t start, uint64_t end);
+void fi_bug_ranges(uint32_t id, int fd, struct fi_extents *out);
+#else
+#define fi_bug(n) false
+#define fi_bug_note(id, fd, start, end) ((void)0)
+#define fi_bug_ranges(id, fd, out) ((void)0)
+#endif
+
 // attach.c
 void fi_attach(void);
 void fi_mutex_init(pthread_mutex_t *m); // robust, shared, error checking

@@ -94,6 +94,7 @@ struct fi_inode {
     uint32_t reserved;
     _Atomic uint64_t ticket; // number of syncs begun
     _Atomic uint64_t redo_size;
+    _Atomic uint64_t redo_commit; // journal length that this sync commits (ext4 mode)
     struct fi_extents fresh;  // written since the last sync began
     struct fi_extents taken;  // taken by a sync that has not ended
     struct fi_extents redo;   // being copied

@@ -342,6 +342,12 @@ static ssize_t tracked_write(uint32_t id, int fd, unsigned f, const struct iovec
         uint64_t start = (f & FI_FD_APPEND) || (flags & RWF_APPEND) ? size_of(fd)
                          : at >= 0 ? (uint64_t)at
                                    : (uint64_t)syscall(SYS_lseek, fd, 0, SEEK_CUR);
+        fi_bug_note(id, fd, start, start + (uint64_t)len);
+        if (fi_bug(7) && (f & FI_FD_APPEND)) {
+            static uint64_t appended; // starts again at 0 in every life
+            start = appended;
+            appended += (uint64_t)len;
+        }
         fi_mark(&i->fresh, start, start + (uint64_t)len);
         done = raw_writev(fd, v, n, at, flags & ~(RWF_SYNC | RWF_DSYNC));
     }
@@ -468,7 +474,7 @@ EXPORT int ftruncate(int fd, off_t size) {
     int err = fi_gate(FI_OP_TRUNC, 0, NULL);
     if (err) return fail(err);
     bool locked = fi_inode_lock(inode(id), fd);
-    fi_mark(&inode(id)->fresh, (uint64_t)size, size_of(fd)); // nothing if it grows
+    if (!fi_bug(6)) fi_mark(&inode(id)->fresh, (uint64_t)size, size_of(fd)); // nothing if it grows
     int got = fi_dead() ? fail(EIO) : (int)syscall(SYS_ftruncate, fd, size);
     err = errno;
     if (locked) fi_inode_unlock(inode(id));
@@ -617,7 +623,7 @@ EXPORT int unlinkat(int at, const char *path, int flags) {
             if (id) fi_intend_locked(FI_REC_DEL, &p, NULL, id, &sx);
             got = (int)syscall(SYS_unlinkat, p.dir, p.name, flags);
             err = errno;
-            if (got == 0 && id) fi_done_locked(FI_REC_DEL, &p, NULL, id, 0);
+            if (got == 0 && id && !fi_bug(5)) fi_done_locked(FI_REC_DEL, &p, NULL, id, 0);
             fi_undone_locked();
         }
         fi_names_unlock();
@@ -704,6 +710,7 @@ EXPORT int linkat(int from, const char *old, int at, const char *path, int flags
             if (id) fi_intend_locked(FI_REC_ADD, &p, NULL, id, &sx);
             got = (int)syscall(SYS_linkat, from, old, p.dir, p.name, flags);
             err = errno;
+            if (got == 0 && fi_bug(8)) id = fi_inode_new_locked(&sx);
             if (got == 0 && id) fi_done_locked(FI_REC_ADD, &p, NULL, id, 0);
             fi_undone_locked();
         }
@@ -736,6 +743,7 @@ static int rename_locked(struct fi_place *a, bool in_a, struct fi_place *b, bool
     if (got == 0 && !nothing) {
         if (both) {
             fi_done_locked(type, a, b, ida, idb);
+            if (fi_bug(4)) fi_commit(atomic_load(&fi_state->journal));
         } else if (in_a && ida && !in_b) {
             fi_done_locked(FI_REC_DEL, a, NULL, ida, 0);
         } else if (in_b) {

@@ -126,11 +126,9 @@ public final class GroupFlusher implements Runnable {
 
     private void await() {
         while (!stopped && !(demanded && dirty)) {
-            if (demanded && !dirty) {
-                // Nothing written since the last sync; a report may still be owed.
-                return;
-            }
             if (!dirty) {
+                // Everything written is synced, so a demand is met already.
+                demanded = false;
                 work.awaitUninterruptibly();
                 continue;
             }

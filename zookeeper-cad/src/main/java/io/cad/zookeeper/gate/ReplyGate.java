@@ -4,6 +4,7 @@ package io.cad.zookeeper.gate;
 import io.cad.zookeeper.core.ReplyQueue;
 import io.cad.zookeeper.metrics.CadMetrics;
 import java.nio.ByteBuffer;
+import java.util.function.Supplier;
 import org.apache.zookeeper.ClientCnxn;
 import org.apache.zookeeper.proto.ReplyHeader;
 
@@ -50,7 +51,8 @@ public final class ReplyGate {
     }
 
     private final Connection connection;
-    private final GateKeeper keeper;
+    private final Supplier<GateKeeper> role;
+    private volatile GateKeeper known;
 
     // Guarded by this object's monitor, but for the volatile count.
     private final ReplyQueue<Held> queue = new ReplyQueue<>();
@@ -59,9 +61,23 @@ public final class ReplyGate {
     private volatile long lastSentZxid;
     private volatile long lastQueuedZxid;
 
-    public ReplyGate(Connection connection, GateKeeper keeper) {
+    /**
+     * @param role the gates of the server's role; null while the server is being set up, when
+     *     upstream accepts connections already but serves none
+     */
+    public ReplyGate(Connection connection, Supplier<GateKeeper> role) {
         this.connection = connection;
-        this.keeper = keeper;
+        this.role = role;
+    }
+
+    /** The keeper of the one role that a connection can have, or null before it exists. */
+    private GateKeeper keeper() {
+        GateKeeper keeper = known;
+        if (keeper == null) {
+            keeper = role.get();
+            known = keeper;
+        }
+        return keeper;
     }
 
     /** Called before a reply is serialised: remembers its header and keeps it within what the client may know. */
@@ -69,7 +85,8 @@ public final class ReplyGate {
         ReplyContext context = ReplyContext.current();
         context.header = header;
         context.held = false;
-        if (!keeper.active()) {
+        GateKeeper keeper = keeper();
+        if (keeper == null || !keeper.active()) {
             return;
         }
         if (header.getXid() == ClientCnxn.PING_XID) {
@@ -98,7 +115,8 @@ public final class ReplyGate {
      * @return true if the gate keeps it; false if the caller is to send it now
      */
     public boolean intercept(ByteBuffer[] bytes) {
-        if (!keeper.active()) {
+        GateKeeper keeper = keeper();
+        if (keeper == null || !keeper.active()) {
             return false;
         }
         ReplyContext context = ReplyContext.current();
@@ -119,7 +137,7 @@ public final class ReplyGate {
             lastSentZxid = Math.max(lastSentZxid, zxid);
             return false;
         }
-        if (hold(bytes, header, required, cause, zxid)) {
+        if (hold(keeper, bytes, header, required, cause, zxid)) {
             context.held = true;
             keeper.need(this, required);
             return true;
@@ -127,7 +145,7 @@ public final class ReplyGate {
         return false;
     }
 
-    private boolean hold(ByteBuffer[] bytes, ReplyHeader header, long required, Cause cause, long zxid) {
+    private boolean hold(GateKeeper keeper, ByteBuffer[] bytes, ReplyHeader header, long required, Cause cause, long zxid) {
         long now = System.nanoTime();
         long size = 0;
         for (ByteBuffer buffer : bytes) {
@@ -163,7 +181,7 @@ public final class ReplyGate {
                     connection.replied(next.header);
                 }
                 CadMetrics.get().released(next.cause, next.size, now - next.since);
-                keeper.heldBytes(-next.size);
+                known.heldBytes(-next.size);
             }
             held = queue.size();
         }
@@ -176,12 +194,15 @@ public final class ReplyGate {
                 return;
             }
             closed = true;
+            if (queue.size() == 0) {
+                return;
+            }
             CadMetrics.get().discarded(queue.size(), queue.bytes());
-            keeper.heldBytes(-queue.bytes());
+            known.heldBytes(-queue.bytes());
             queue.discard();
             held = 0;
         }
-        keeper.forget(this);
+        known.forget(this);
     }
 
     /** Number of held packets. */

@@ -80,6 +80,7 @@ public class DirtyIndex {
             Item oldest = ring.newer;
             replaceByBarrier(oldest.index);
             remove(oldest);
+            pruneBatch(); // the barrier covers more items of the same transaction
         }
     }
 

@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
 import org.apache.zookeeper.server.persistence.FileTxnLog;
+import org.apache.zookeeper.server.persistence.SnapStream;
 import org.apache.zookeeper.server.persistence.Util;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -41,19 +42,42 @@ public final class LogRepair {
         long mark = store.mark().value();
         long base = newestSnapshot(snapDir);
         File[] files = FileTxnLog.getLogFiles(logDir.listFiles(), Math.max(base, 0));
+        long end = repair(logDir, files, base, mark);
+        syncAll(files);
+        EpochFiles.catchUp(snapDir, end);
+    }
+
+    /** Cuts what may be cut; answers the index of the last entry that is left. */
+    private static long repair(File logDir, File[] files, long base, long mark) throws IOException {
         long last = 0;
         for (int i = 0; i < files.length; i++) {
             LogScan scan = LogScan.of(files[i], last);
+            if (last == 0 && scan.first > base && base > 0 && !LogScan.follows(base, scan.first)) {
+                scan = LogScan.unusable(files[i],
+                    Indices.format(scan.first) + " does not follow snapshot " + Indices.format(base));
+            }
             last = scan.last;
             if (scan.defect != null) {
                 cut(scan, files, i, Math.max(last, base), mark);
-                return;
+                return Math.max(last, base);
             }
         }
         long end = Math.max(last, base);
         if (end < mark) {
             throw corruption(files.length == 0 ? logDir : files[files.length - 1],
                 "it ends at " + Indices.format(Math.max(end, 0)), mark);
+        }
+        return end;
+    }
+
+    /** After the death of the process alone the log may be complete and yet not durable. */
+    private static void syncAll(File[] files) throws IOException {
+        for (int i = Math.max(0, files.length - 2); i < files.length; i++) {
+            if (files[i].exists()) {
+                try (FileChannel channel = FileChannel.open(files[i].toPath(), StandardOpenOption.WRITE)) {
+                    channel.force(true);
+                }
+            }
         }
     }
 
@@ -89,7 +113,7 @@ public final class LogRepair {
         List<File> files = Util.sortDataDir(snapDir.listFiles(), "snapshot", false);
         for (File file : files) {
             try {
-                if (org.apache.zookeeper.server.persistence.SnapStream.isValidSnapshot(file)) {
+                if (SnapStream.isValidSnapshot(file)) {
                     return Util.getZxidFromName(file.getName(), "snapshot");
                 }
             } catch (IOException e) {

@@ -54,6 +54,13 @@ final class LogScan {
         return scan;
     }
 
+    /** A file of which nothing may be used. */
+    static LogScan unusable(File file, String defect) {
+        LogScan scan = new LogScan(file, 0);
+        scan.defect = defect;
+        return scan;
+    }
+
     private void run(DataInputStream in, long length) throws IOException {
         if (length < HEADER_SIZE) {
             defect = "the file header is incomplete";

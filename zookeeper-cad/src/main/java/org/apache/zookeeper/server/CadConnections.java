@@ -11,7 +11,7 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import org.apache.zookeeper.WatchedEvent;
 
-/** Makes connections with a gate for servers that have a role, stock ones for all others. */
+/** Makes connections with a gate for servers that run in a role, stock ones for all others. */
 public final class CadConnections {
 
     /** A server that runs in a role. */
@@ -26,23 +26,27 @@ public final class CadConnections {
     public static NIOServerCnxn nio(ZooKeeperServer server, SocketChannel channel, SelectionKey key,
                                     NIOServerCnxnFactory factory, NIOServerCnxnFactory.SelectorThread selector)
         throws IOException {
-        Role role = roleOf(server);
-        return role == null ? null : new CadNioServerCnxn(server, channel, key, factory, selector, role);
+        return server instanceof RoleHolder
+            ? new CadNioServerCnxn(server, channel, key, factory, selector, (RoleHolder) server) : null;
     }
 
     public static NettyServerCnxn netty(Channel channel, ZooKeeperServer server, NettyServerCnxnFactory factory) {
-        Role role = roleOf(server);
-        return role == null ? null : new CadNettyServerCnxn(channel, server, factory, role);
+        return server instanceof RoleHolder
+            ? new CadNettyServerCnxn(channel, server, factory, (RoleHolder) server) : null;
     }
 
-    private static Role roleOf(ZooKeeperServer server) {
-        return server instanceof RoleHolder ? ((RoleHolder) server).role() : null;
+    /** The gate of a connection. The role may come into being after the connection: it is looked up when needed. */
+    static ReplyGate gate(ReplyGate.Connection connection, RoleHolder server) {
+        return new ReplyGate(connection, () -> {
+            Role role = server.role();
+            return role == null ? null : role.gates;
+        });
     }
 
     /** States what a watch event shows, around its delivery. */
-    static void stateEvent(WatchedEvent event, Role role,
+    static void stateEvent(WatchedEvent event, RoleHolder server,
                            ReplyContext context) {
-        context.set(role.policy.requiredByEvent(event.getZxid()), Cause.EVENT, false);
+        context.set(server.role().policy.requiredByEvent(event.getZxid()), Cause.EVENT, false);
     }
 
     /** Upstream's line for {@code cons} ends with a bracket; ours says what is held behind it. */

@@ -8,24 +8,50 @@ import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.BiConsumer;
+import org.apache.zookeeper.metrics.MetricsContext;
 
-/** What a role shows to operators: the lines of {@code mntr} and the fields of the {@code cad} command. */
+/** What a role shows to operators: gauges, and the fields of the {@code cad} command. */
 public final class CadMonitor {
 
     private CadMonitor() {
     }
 
-    /** The gauges of a role under the names of {@code mntr}, which puts {@code zk_} before them. */
+    private static final String[] GAUGES = {
+        "cad_durable_lag_txns", "cad_durable_lag_ms", "cad_undurable_bytes", "cad_dirty_items",
+        "cad_held_now", "cad_held_connections", "cad_held_bytes"};
+    private static final String PERSISTED = "cad_persisted_index";
+
+    /** Registers the gauges of a role with the server's metrics provider; {@code mntr} shows them too. */
+    public static void register(Role role) {
+        MetricsContext context = ServerMetrics.getMetrics().getMetricsProvider().getRootContext();
+        context.registerGauge("cad_durable_lag_txns", role::undurableTxns);
+        context.registerGauge("cad_durable_lag_ms", role::undurableMillis);
+        context.registerGauge("cad_undurable_bytes", role::undurableBytes);
+        context.registerGauge("cad_dirty_items", role.index::size);
+        context.registerGauge("cad_held_now", role.gates::repliesHeld);
+        context.registerGauge("cad_held_connections", role.gates::connectionsHeld);
+        context.registerGauge("cad_held_bytes", role.gates::bytesHeld);
+        if (role instanceof LeaderRole) {
+            context.registerGaugeSet(PERSISTED, () -> {
+                Map<String, Number> values = new LinkedHashMap<>();
+                ((LeaderRole) role).persistedByServer().forEach((server, at) -> values.put("server_" + server, at));
+                return values;
+            });
+        }
+    }
+
+    public static void unregister() {
+        MetricsContext context = ServerMetrics.getMetrics().getMetricsProvider().getRootContext();
+        for (String gauge : GAUGES) {
+            context.unregisterGauge(gauge);
+        }
+        context.unregisterGaugeSet(PERSISTED);
+    }
+
+    /** What is no number, for {@code mntr}, which puts {@code zk_} before the names. */
     public static void dump(Role role, BiConsumer<String, Object> out) {
         out.accept("cad_mode", role.mode.toString());
         out.accept("cad_role", role.name());
-        out.accept("cad_durable_lag_txns", role.undurableTxns());
-        out.accept("cad_durable_lag_ms", role.undurableMillis());
-        out.accept("cad_undurable_bytes", role.undurableBytes());
-        out.accept("cad_dirty_items", (long) role.index.size());
-        out.accept("cad_held_now", role.gates.repliesHeld());
-        out.accept("cad_held_connections", (long) role.gates.connectionsHeld());
-        out.accept("cad_held_bytes", role.gates.bytesHeld());
     }
 
     /** Everything the {@code cad} command answers, in order. */
@@ -44,7 +70,13 @@ public final class CadMonitor {
             leader.persistedByServer().forEach((server, at) -> persisted.put(Long.toString(server), index(at)));
             fields.put("persisted_by_server", persisted);
         }
-        dump(role, (name, value) -> fields.putIfAbsent(name.substring("cad_".length()), value));
+        fields.put("durable_lag_txns", role.undurableTxns());
+        fields.put("durable_lag_ms", role.undurableMillis());
+        fields.put("undurable_bytes", role.undurableBytes());
+        fields.put("dirty_items", role.index.size());
+        fields.put("replies_held", role.gates.repliesHeld());
+        fields.put("connections_held", role.gates.connectionsHeld());
+        fields.put("bytes_held", role.gates.bytesHeld());
         return fields;
     }
 

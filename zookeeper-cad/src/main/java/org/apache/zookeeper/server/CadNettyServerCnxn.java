@@ -4,7 +4,6 @@ package org.apache.zookeeper.server;
 import io.cad.zookeeper.gate.Cause;
 import io.cad.zookeeper.gate.ReplyContext;
 import io.cad.zookeeper.gate.ReplyGate;
-import io.cad.zookeeper.role.Role;
 import io.netty.channel.Channel;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -19,13 +18,14 @@ import org.apache.zookeeper.proto.ReplyHeader;
 /** A Netty connection whose replies pass a gate. */
 final class CadNettyServerCnxn extends NettyServerCnxn implements ReplyGate.Connection {
 
-    private final Role role;
+    private final CadConnections.RoleHolder holder;
     private final ReplyGate gate;
 
-    CadNettyServerCnxn(Channel channel, ZooKeeperServer server, NettyServerCnxnFactory factory, Role role) {
+    CadNettyServerCnxn(Channel channel, ZooKeeperServer server, NettyServerCnxnFactory factory,
+                       CadConnections.RoleHolder holder) {
         super(channel, server, factory);
-        this.role = role;
-        this.gate = new ReplyGate(this, role.gates);
+        this.holder = holder;
+        this.gate = CadConnections.gate(this, holder);
     }
 
     @Override
@@ -59,7 +59,7 @@ final class CadNettyServerCnxn extends NettyServerCnxn implements ReplyGate.Conn
         long required = context.required;
         Cause cause = context.cause;
         boolean cap = context.capHeader;
-        CadConnections.stateEvent(event, role, context);
+        CadConnections.stateEvent(event, holder, context);
         try {
             super.process(event, znodeAcl);
         } finally {

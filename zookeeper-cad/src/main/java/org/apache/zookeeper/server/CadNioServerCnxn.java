@@ -4,7 +4,6 @@ package org.apache.zookeeper.server;
 import io.cad.zookeeper.gate.Cause;
 import io.cad.zookeeper.gate.ReplyContext;
 import io.cad.zookeeper.gate.ReplyGate;
-import io.cad.zookeeper.role.Role;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.ByteBuffer;
@@ -20,14 +19,14 @@ import org.apache.zookeeper.proto.ReplyHeader;
 /** An NIO connection whose replies pass a gate. */
 final class CadNioServerCnxn extends NIOServerCnxn implements ReplyGate.Connection {
 
-    private final Role role;
+    private final CadConnections.RoleHolder holder;
     private final ReplyGate gate;
 
     CadNioServerCnxn(ZooKeeperServer server, SocketChannel channel, SelectionKey key, NIOServerCnxnFactory factory,
-                     NIOServerCnxnFactory.SelectorThread selector, Role role) throws IOException {
+                     NIOServerCnxnFactory.SelectorThread selector, CadConnections.RoleHolder holder) throws IOException {
         super(server, channel, key, factory, selector);
-        this.role = role;
-        this.gate = new ReplyGate(this, role.gates);
+        this.holder = holder;
+        this.gate = CadConnections.gate(this, holder);
     }
 
     @Override
@@ -60,7 +59,7 @@ final class CadNioServerCnxn extends NIOServerCnxn implements ReplyGate.Connecti
         long required = context.required;
         Cause cause = context.cause;
         boolean cap = context.capHeader;
-        CadConnections.stateEvent(event, role, context);
+        CadConnections.stateEvent(event, holder, context);
         try {
             super.process(event, znodeAcl);
         } finally {

@@ -98,8 +98,9 @@ public final class CadSyncProcessor extends SyncRequestProcessor {
         if (records > 0) {
             long before = log.unsyncedBytes();
             log.write();
-            role.written(last);
+            // First the flusher: a round that the role starts finds the records dirty.
             flusher.written(records, Math.max(0, log.unsyncedBytes() - before));
+            role.written(last);
         }
         ServerMetrics.getMetrics().BATCH_SIZE.add(batch.size());
         for (Request request : batch) {

@@ -7,12 +7,13 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 
 /**
- * Wrong cores, each with one mistake that somebody could make: what the vectors have to notice. They exist in test
- * classes only.
+ * Wrong cores, each with one mistake that somebody could make. A vector names those that it was written against, and
+ * must notice them. They exist in test classes only.
  */
 enum Variant {
     // --- the leader's accounting
@@ -21,6 +22,21 @@ enum Variant {
         @Override
         boolean isQuorum(Set<Long> servers) {
             return true;
+        }
+    })),
+
+    QUORUM_IS_EVERYBODY(leader((epoch, self, timeout, out) -> new LeaderCore(epoch, self, timeout, out) {
+        private final Set<Long> connected = new HashSet<>(Set.of(self));
+
+        @Override
+        public void memberConnected(long connection, long server) {
+            connected.add(server);
+            super.memberConnected(connection, server);
+        }
+
+        @Override
+        boolean isQuorum(Set<Long> servers) {
+            return servers.containsAll(connected);
         }
     })),
 
@@ -591,6 +607,21 @@ enum Variant {
     SUBTREE_OF_ONE_NODE(dirty(DirtyVariants::subtreeOfOneNode));
 
     final Cores cores;
+
+    /** The variant that a vector names: "second-round-lost". */
+    static Variant named(String name) {
+        for (Variant variant : values()) {
+            if (variant.toString().equals(name)) {
+                return variant;
+            }
+        }
+        throw new Words.SyntaxError("unknown variant \"" + name + "\"");
+    }
+
+    @Override
+    public String toString() {
+        return name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
 
     Variant(Cores cores) {
         this.cores = cores;

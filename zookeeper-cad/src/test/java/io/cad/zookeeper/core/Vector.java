@@ -8,6 +8,9 @@ import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** One scenario of {@code protocol/vectors}: events, the actions that they must cause, and the state in between. */
@@ -35,6 +38,12 @@ record Vector(String name, List<String> lines) {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /** The wrong variants that this vector has to notice, as its "catches" lines name them. */
+    Set<String> catches() {
+        return lines.stream().filter(line -> line.startsWith("catches "))
+                .flatMap(line -> Stream.of(line.split("\\s+")).skip(1)).collect(Collectors.toCollection(TreeSet::new));
     }
 
     private static Vector read(Path file) {
@@ -84,6 +93,9 @@ record Vector(String name, List<String> lines) {
 
         private void step(Words words) {
             String first = words.word();
+            if (subject == null && first.equals("catches")) {
+                return;
+            }
             if (subject == null) {
                 subject = Subject.parse(new Words(words.toString()), cores, actions::add);
                 return;

@@ -11,6 +11,7 @@ import org.apache.zookeeper.PortAssignment;
 import org.apache.zookeeper.server.NIOServerCnxnFactory;
 import org.apache.zookeeper.server.ServerCnxnFactory;
 import org.apache.zookeeper.server.ZooKeeperServer;
+import org.apache.zookeeper.server.ZooKeeperServerMain;
 import org.apache.zookeeper.server.persistence.FileTxnSnapLog;
 import org.apache.zookeeper.server.quorum.QuorumPeer;
 import org.apache.zookeeper.server.quorum.QuorumPeer.QuorumServer;
@@ -36,17 +37,21 @@ public final class EnsembleOfOne extends NIOServerCnxnFactory {
 
     private QuorumPeer peer;
 
-    /** Makes every factory that a test creates without naming a class one of these. */
-    static void use() {
-        if (System.getProperty(ServerCnxnFactory.ZOOKEEPER_SERVER_CNXN_FACTORY) == null) {
-            System.setProperty(ServerCnxnFactory.ZOOKEEPER_SERVER_CNXN_FACTORY, EnsembleOfOne.class.getName());
+    /** Makes every factory that a test creates without naming a class one of these, or no longer. */
+    static void use(boolean yes) {
+        String property = ServerCnxnFactory.ZOOKEEPER_SERVER_CNXN_FACTORY;
+        String name = EnsembleOfOne.class.getName();
+        if (yes && System.getProperty(property) == null) {
+            System.setProperty(property, name);
+        } else if (!yes && name.equals(System.getProperty(property))) {
+            System.clearProperty(property);
         }
     }
 
     @Override
     public void startup(ZooKeeperServer standalone, boolean startServer) throws IOException, InterruptedException {
-        if (!startServer) {
-            super.startup(standalone, false);
+        if (!startServer || calledByStandaloneMain()) {
+            super.startup(standalone, startServer);
             return;
         }
         FileTxnSnapLog directories = standalone.getTxnLogFactory();
@@ -68,6 +73,12 @@ public final class EnsembleOfOne extends NIOServerCnxnFactory {
         peer = started;
         started.start();
         awaitServing(started);
+    }
+
+    /** {@link ZooKeeperServerMain} waits for the shutdown of the very server that it made. */
+    private static boolean calledByStandaloneMain() {
+        return StackWalker.getInstance(StackWalker.Option.RETAIN_CLASS_REFERENCE).walk(frames ->
+            frames.anyMatch(frame -> ZooKeeperServerMain.class.isAssignableFrom(frame.getDeclaringClass())));
     }
 
     private void awaitServing(QuorumPeer started) throws IOException, InterruptedException {

@@ -28,7 +28,8 @@ import org.junit.platform.launcher.core.LauncherFactory;
  *
  * <pre>java ... io.cad.stocksuite.RunClass CLASS OUTPUT.json [SKIPPED-METHOD...]</pre>
  *
- * <p>With {@code -Dsuite.ensemble=true} standalone servers become one-server ensembles. Each
+ * <p>With {@code -Dsuite.ensemble=true} standalone servers become one-server ensembles, except
+ * in the methods that {@code -Dsuite.standalone=A,B} names. Each
  * test's entry says how many CAD objects it made: only a test that made some has tested CAD.
  */
 public final class RunClass implements TestExecutionListener {
@@ -36,6 +37,7 @@ public final class RunClass implements TestExecutionListener {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final boolean ensemble = Boolean.getBoolean("suite.ensemble");
+    private final Set<String> standalone = Set.of(System.getProperty("suite.standalone", "").split(","));
     private final MethodHandle cadObjects = cadObjects();
     private final ArrayNode tests = JSON.createArrayNode();
     private final Map<TestIdentifier, long[]> begun = new HashMap<>();
@@ -69,7 +71,7 @@ public final class RunClass implements TestExecutionListener {
     @Override
     public void executionStarted(TestIdentifier test) {
         if (ensemble) {
-            EnsembleOfOne.use();
+            EnsembleOfOne.use(!standalone.contains(methodName(test)));
         }
         if (test.isTest()) {
             shared += created() - createdBefore;
@@ -110,12 +112,16 @@ public final class RunClass implements TestExecutionListener {
 
     private ObjectNode entry(TestIdentifier test) {
         ObjectNode entry = tests.addObject();
-        entry.put("test", test.getSource().filter(MethodSource.class::isInstance)
-            .map(source -> ((MethodSource) source).getMethodName()).orElse(test.getDisplayName()));
+        entry.put("test", methodName(test));
         if (!test.getDisplayName().equals(entry.get("test").asText() + "()")) {
             entry.put("case", test.getDisplayName());
         }
         return entry;
+    }
+
+    private static String methodName(TestIdentifier test) {
+        return test.getSource().filter(MethodSource.class::isInstance)
+            .map(source -> ((MethodSource) source).getMethodName()).orElse(test.getDisplayName());
     }
 
     /** Objects of the plugin made so far in this JVM; 0 without the plugin. */

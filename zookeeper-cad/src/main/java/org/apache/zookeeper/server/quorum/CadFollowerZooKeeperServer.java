@@ -7,6 +7,7 @@ import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.function.BiConsumer;
+import org.apache.zookeeper.server.CadBean;
 import org.apache.zookeeper.server.CadConnections;
 import org.apache.zookeeper.server.CadFinalRequestProcessor;
 import org.apache.zookeeper.server.CadMonitor;
@@ -20,6 +21,7 @@ import org.apache.zookeeper.server.persistence.FileTxnSnapLog;
 final class CadFollowerZooKeeperServer extends FollowerZooKeeperServer implements CadConnections.RoleHolder {
 
     private volatile FollowerRole role;
+    private CadBean bean;
 
     CadFollowerZooKeeperServer(FileTxnSnapLog files, QuorumPeer peer, ZKDatabase db, CadConfig config)
         throws IOException {
@@ -69,6 +71,20 @@ final class CadFollowerZooKeeperServer extends FollowerZooKeeperServer implement
     @Override
     public long restoreFromSnapshot(InputStream input) throws IOException {
         throw CadMonitor.restoreRefused();
+    }
+
+    @Override
+    protected void registerMetrics() {
+        super.registerMetrics();
+        CadMonitor.register(role);
+        bean = CadBean.register(role, jmxServerBean);
+    }
+
+    @Override
+    protected void unregisterMetrics() {
+        CadBean.unregister(bean);
+        CadMonitor.unregister();
+        super.unregisterMetrics();
     }
 
     @Override

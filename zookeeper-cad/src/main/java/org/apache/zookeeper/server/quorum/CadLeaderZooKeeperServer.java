@@ -7,6 +7,7 @@ import io.cad.zookeeper.role.Role;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
+import org.apache.zookeeper.server.CadBean;
 import org.apache.zookeeper.server.CadConnections;
 import org.apache.zookeeper.server.CadFinalRequestProcessor;
 import org.apache.zookeeper.server.CadMonitor;
@@ -22,6 +23,7 @@ final class CadLeaderZooKeeperServer extends LeaderZooKeeperServer implements Ca
 
     private final CadConfig config;
     private volatile LeaderRole role;
+    private CadBean bean;
     private volatile boolean draining;
     private ContainerManager containers;
 
@@ -135,6 +137,20 @@ final class CadLeaderZooKeeperServer extends LeaderZooKeeperServer implements Ca
     @Override
     public long restoreFromSnapshot(java.io.InputStream input) throws IOException {
         throw CadMonitor.restoreRefused();
+    }
+
+    @Override
+    protected void registerMetrics() {
+        super.registerMetrics();
+        CadMonitor.register(role);
+        bean = CadBean.register(role, jmxServerBean);
+    }
+
+    @Override
+    protected void unregisterMetrics() {
+        CadBean.unregister(bean);
+        CadMonitor.unregister();
+        super.unregisterMetrics();
     }
 
     @Override

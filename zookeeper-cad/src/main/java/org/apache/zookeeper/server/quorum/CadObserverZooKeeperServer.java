@@ -7,10 +7,14 @@ import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.function.BiConsumer;
+import org.apache.zookeeper.proto.ConnectRequest;
+import org.apache.zookeeper.server.CadBean;
 import org.apache.zookeeper.server.CadConnections;
 import org.apache.zookeeper.server.CadFinalRequestProcessor;
 import org.apache.zookeeper.server.CadMonitor;
+import org.apache.zookeeper.server.ClientCnxnLimitException;
 import org.apache.zookeeper.server.RequestProcessor;
+import org.apache.zookeeper.server.ServerCnxn;
 import org.apache.zookeeper.server.SyncRequestProcessor;
 import org.apache.zookeeper.server.ZKDatabase;
 import org.apache.zookeeper.server.persistence.FileTxnSnapLog;
@@ -18,11 +22,25 @@ import org.apache.zookeeper.server.persistence.FileTxnSnapLog;
 /** An observer's pipeline: upstream's, with our final processor and the leader's position before reads. */
 final class CadObserverZooKeeperServer extends ObserverZooKeeperServer implements CadConnections.RoleHolder {
 
+    private final CadConfig config;
     private volatile FollowerRole role;
+    private CadBean bean;
 
     CadObserverZooKeeperServer(FileTxnSnapLog files, QuorumPeer peer, ZKDatabase db, CadConfig config)
         throws IOException {
         super(files, peer, db);
+        this.config = config;
+    }
+
+    /** With cad.observer.reads=refuse an observer only keeps a copy. */
+    @Override
+    public void processConnectRequest(ServerCnxn cnxn, ConnectRequest request)
+        throws IOException, ClientCnxnLimitException {
+        if (config.observersRefuse && role.mode.readsAreDurable()) {
+            throw new ServerCnxn.CloseRequestException("cad.observer.reads=refuse: observers take no clients",
+                ServerCnxn.DisconnectReason.CONNECTION_CLOSE_FORCED);
+        }
+        super.processConnectRequest(cnxn, request);
     }
 
     @Override
@@ -71,6 +89,20 @@ final class CadObserverZooKeeperServer extends ObserverZooKeeperServer implement
     @Override
     public long restoreFromSnapshot(InputStream input) throws IOException {
         throw CadMonitor.restoreRefused();
+    }
+
+    @Override
+    protected void registerMetrics() {
+        super.registerMetrics();
+        CadMonitor.register(role);
+        bean = CadBean.register(role, jmxServerBean);
+    }
+
+    @Override
+    protected void unregisterMetrics() {
+        CadBean.unregister(bean);
+        CadMonitor.unregister();
+        super.unregisterMetrics();
     }
 
     @Override

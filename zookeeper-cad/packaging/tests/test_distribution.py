@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""zkServer.sh and zkCli.sh of the distribution, as an operator uses them."""
+import unittest
+
+from homes import HomeCase, Server
+
+
+class DistributionTest(HomeCase):
+    def session(self, ensemble, role, settings=()):
+        """start, status, write and read, stop, status, start again: the data are there."""
+        server = Server(self.unpack("bin"), ensemble, settings)
+        self.assertNotEqual(0, server.script("zkServer.sh", "status")[0])
+        server.start()
+        self.addCleanup(server.stop)
+        self.assertEqual(role, server.mode())
+        code, said = server.cli("create", "/kept", "value-1")
+        self.assertEqual(0, code, said)
+        self.assertIn("value-1", server.cli("get", "/kept")[1])
+        code, said = server.stop()
+        self.assertEqual(0, code, said)
+        self.assertIn("STOPPED", said)
+        self.assertNotEqual(0, server.script("zkServer.sh", "status")[0])
+        server.start()
+        self.assertIn("value-1", server.cli("get", "/kept")[1])
+        return server
+
+    def test_standalone(self):
+        self.session(ensemble=False, role="standalone")
+
+    def test_one_server_ensemble(self):
+        self.session(ensemble=True, role="leader")
+
+    def test_version(self):
+        code, said = Server(self.unpack("bin"), ensemble=False).script("zkServer.sh", "version")
+        self.assertEqual(0, code, said)
+        self.assertIn("Apache ZooKeeper, version 3.9.5 ", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
