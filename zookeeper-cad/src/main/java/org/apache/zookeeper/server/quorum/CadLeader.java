@@ -112,6 +112,15 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
         return capable.containsKey(handler) ? new Hello(config.mode).appendTo(version) : version;
     }
 
+    @Override
+    boolean epochAcknowledged(LearnerHandler handler, byte[] data) {
+        boolean fullState = Hello.asksFullState(data);
+        if (fullState) {
+            LOG.warn("Server {} cannot cut its log and asks for the whole state", handler.getSid());
+        }
+        return fullState;
+    }
+
     // ---- what learners report
 
     @Override

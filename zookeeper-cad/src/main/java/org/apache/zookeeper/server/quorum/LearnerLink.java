@@ -3,6 +3,7 @@ package org.apache.zookeeper.server.quorum;
 
 import io.cad.zookeeper.config.CadConfig;
 import io.cad.zookeeper.config.Mode;
+import io.cad.zookeeper.durability.Store;
 import io.cad.zookeeper.role.FollowerRole;
 import io.cad.zookeeper.role.Role;
 import io.cad.zookeeper.wire.Hello;
@@ -58,14 +59,14 @@ final class LearnerLink implements FollowerRole.Link {
         } else if (packet.getType() == Leader.ACK && !epochAcknowledged && packet.getZxid() == epoch << 32) {
             // Upstream acknowledges NEWLEADER when history and epoch are on disk.
             epochAcknowledged = true;
-            ZKDatabase db = learner.zk.getZKDatabase();
-            persistedWithEpoch = db.getDataTreeLastProcessedZxid();
-            if (persistedWithEpoch < packet.getZxid()) {
-                // The epoch contains all that came before it; else a client that has seen a lost write of an
-                // older epoch would be refused as "ahead" for as long as nobody writes.
-                db.setlastProcessedZxid(packet.getZxid());
-            }
+            persistedWithEpoch = learner.zk.getZKDatabase().getDataTreeLastProcessedZxid();
+        } else if (packet.getType() == Leader.ACKEPOCH && fullStateNeeded()) {
+            packet.setData(Hello.appendFullState(packet.getData()));
         }
+    }
+
+    private boolean fullStateNeeded() {
+        return Store.of(learner.zk.getTxnLogFactory().getDataLogDir()).fullStateNeeded();
     }
 
     /** Sees every packet as it arrives. */
@@ -107,7 +108,14 @@ final class LearnerLink implements FollowerRole.Link {
     // ---- the role
 
     /** The server starts to serve in the leader's mode. */
-    FollowerRole begin(Role.Files files, long lastApplied, String name) {
+    FollowerRole begin(Role.Files files, String name) {
+        ZKDatabase db = learner.zk.getZKDatabase();
+        if (db.getDataTreeLastProcessedZxid() < epoch << 32) {
+            // The epoch is established (UPTODATE has come) and contains all that came before it; else a client that
+            // has seen a lost write of an older epoch would be refused as "ahead" for as long as nobody writes.
+            db.setlastProcessedZxid(epoch << 32);
+        }
+        long lastApplied = db.getDataTreeLastProcessedZxid();
         FollowerRole begun =
             new FollowerRole(config, mode, epoch, learner.self.getMyId(), lastApplied, files, this, name);
         begun.start(persistedWithEpoch);
