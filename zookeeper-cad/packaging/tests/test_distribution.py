@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """zkServer.sh and zkCli.sh of the distribution, as an operator uses them."""
+import shutil
 import unittest
 
 from homes import HomeCase, Server
@@ -29,6 +30,27 @@ class DistributionTest(HomeCase):
 
     def test_one_server_ensemble(self):
         self.session(ensemble=True, role="leader")
+
+    def test_each_durability_mode(self):
+        for mode in ("immediate", "eventual", "cad"):
+            with self.subTest(mode=mode):
+                server = self.session(ensemble=True, role="leader", settings=[f"cad.durability={mode}"])
+                self.assertIn(mode, server.log())
+                server.stop()
+                shutil.rmtree(server.home)
+
+    def test_cad_on_a_standalone_server_is_refused_with_the_remedy(self):
+        server = Server(self.unpack("bin"), ensemble=False, settings=["cad.durability=cad"])
+        code, said = server.script("zkServer.sh", "start-foreground")
+        self.assertNotEqual(0, code)
+        self.assertIn("cad.durability", said)
+        self.assertIn("standaloneEnabled=false", said)
+
+    def test_a_wrong_setting_is_refused(self):
+        server = Server(self.unpack("bin"), ensemble=True, settings=["cad.durability=sometimes"])
+        code, said = server.script("zkServer.sh", "start-foreground")
+        self.assertNotEqual(0, code)
+        self.assertIn("cad.durability", said)
 
     def test_version(self):
         code, said = Server(self.unpack("bin"), ensemble=False).script("zkServer.sh", "version")

@@ -10,7 +10,6 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
-import org.apache.zookeeper.server.persistence.Util;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -33,8 +32,8 @@ public final class Rollback {
      *     because upstream turns an IOException here into the end of the process
      */
     public static void beforeTruncate(File logDir, File snapDir, long zxid) throws IOException {
-        for (File snapshot : Util.sortDataDir(snapDir.listFiles(), "snapshot", false)) {
-            if (Util.getZxidFromName(snapshot.getName(), "snapshot") > zxid) {
+        for (File snapshot : HistoryFiles.snapshots(snapDir)) {
+            if (HistoryFiles.index(snapshot) > zxid) {
                 throw new IllegalStateException("The log cannot be cut at " + Indices.format(zxid) + ": " + snapshot
                     + " holds later changes; the whole state is needed from the leader");
             }
@@ -45,7 +44,7 @@ public final class Rollback {
     /** The log was cut: makes the cut durable and checks that it ends where it must. */
     public static void afterTruncate(File logDir, File snapDir, long zxid) throws IOException {
         long last = 0;
-        List<File> files = Util.sortDataDir(logDir.listFiles(), "log", true);
+        List<File> files = HistoryFiles.logs(logDir);
         for (File file : files) {
             LogScan scan = LogScan.of(file, 0);
             last = Math.max(last, scan.last);
@@ -55,7 +54,7 @@ public final class Rollback {
                 + Indices.format(last));
         }
         if (!files.isEmpty()) {
-            syncFile(files.get(files.size() - 1));
+            syncFile(files.get(0));
         }
         Directories.sync(logDir);
         LOG.warn("Rolled back to {}", Indices.format(zxid));
@@ -70,13 +69,13 @@ public final class Rollback {
     public static void adopt(File logDir, File snapDir, long base) throws IOException {
         Store.of(logDir).cut(base);
         int removed = 0;
-        for (File log : Util.sortDataDir(logDir.listFiles(), "log", false)) {
+        for (File log : HistoryFiles.logs(logDir)) {
             Files.delete(log.toPath());
             removed++;
         }
         Directories.sync(logDir);
-        for (File snapshot : Util.sortDataDir(snapDir.listFiles(), "snapshot", false)) {
-            if (Util.getZxidFromName(snapshot.getName(), "snapshot") > base) {
+        for (File snapshot : HistoryFiles.snapshots(snapDir)) {
+            if (HistoryFiles.index(snapshot) > base) {
                 Files.delete(snapshot.toPath());
                 removed++;
             }
