@@ -45,6 +45,7 @@ final class CadFollower extends Follower {
         if (self.getSyncMode() == QuorumPeer.SyncMode.TRUNC) {
             self.setSyncMode(QuorumPeer.SyncMode.SNAP);
         }
+        link.close();
         super.shutdown();
     }
 }

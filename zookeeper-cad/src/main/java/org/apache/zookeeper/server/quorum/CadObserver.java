@@ -45,6 +45,7 @@ final class CadObserver extends Observer {
         if (self.getSyncMode() == QuorumPeer.SyncMode.TRUNC) {
             self.setSyncMode(QuorumPeer.SyncMode.SNAP);
         }
+        link.close();
         super.shutdown();
     }
 }
