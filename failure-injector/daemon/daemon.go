@@ -145,6 +145,7 @@ type server struct {
 	vols map[string]*lossfs.Volume
 	ctls map[string]*control.Control
 	stop chan struct{}
+	once sync.Once
 }
 
 // Serve is the daemon: it returns after SIGTERM, SIGINT or the verb shutdown,
@@ -220,7 +221,11 @@ func (s *server) serve(c net.Conn) {
 		if err != nil {
 			r.Error, r.InUse = err.Error(), errors.Is(err, disk.ErrInUse)
 		}
-		if out.Encode(r) != nil {
+		err = out.Encode(r)
+		if q.Verb == "shutdown" {
+			s.once.Do(func() { close(s.stop) })
+		}
+		if err != nil {
 			return
 		}
 	}
@@ -240,8 +245,7 @@ func (s *server) do(q Request) (any, error) {
 	switch q.Verb {
 	case "ping":
 		return map[string]int{"pid": os.Getpid()}, nil
-	case "shutdown":
-		close(s.stop)
+	case "shutdown": // once this has been answered
 		return true, nil
 	case "list":
 		s.mu.Lock()
