@@ -143,6 +143,8 @@ public final class CadExtension extends ServerExtension {
     @Override
     public void beforeTruncate(FileTxnSnapLog files, long zxid) throws IOException {
         if (enabled()) {
+            // A log that is closed only after the mark was lowered would announce its tail again.
+            files.rollLog();
             Rollback.beforeTruncate(files.getDataLogDir(), files.getSnapDir(), zxid);
         }
     }
