@@ -49,8 +49,9 @@ public final class LogRepair {
     private static long repair(File logDir, File[] files, long base, long mark) throws IOException {
         long last = 0;
         for (int i = 0; i < files.length; i++) {
-            LogScan scan = LogScan.of(files[i], last);
-            if (last == 0 && scan.first > base && base > 0 && !LogScan.follows(base, scan.first)) {
+            // Files behind the first one begin above the snapshot, which may reach further than a log that lost its tail.
+            LogScan scan = LogScan.of(files[i], i == 0 ? 0 : Math.max(last, base));
+            if (i == 0 && scan.first > base && base > 0 && !LogScan.follows(base, scan.first)) {
                 scan = LogScan.unusable(files[i],
                     Indices.format(scan.first) + " does not follow snapshot " + Indices.format(base));
             }
