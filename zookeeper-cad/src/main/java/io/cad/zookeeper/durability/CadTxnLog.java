@@ -102,12 +102,16 @@ public final class CadTxnLog implements TxnLog {
         return limit > 0 && channel != null && position + buffer.position() > limit;
     }
 
-    private synchronized void appendRecord(long zxid, byte[] record) throws IOException {
+    private synchronized void appendRecord(long zxid, byte[] record) {
         if (zxid <= lastAppended) {
             LOG.warn("Current zxid 0x{} is <= 0x{}", Long.toHexString(zxid), Long.toHexString(lastAppended));
         }
         if (channel == null) {
-            open(zxid);
+            try {
+                open(zxid);
+            } catch (IOException e) {
+                throw FailStop.storage("Creating " + file, e);
+            }
         }
         int size = record.length + RECORD_OVERHEAD;
         if (buffer.remaining() < size) {
@@ -134,6 +138,7 @@ public final class CadTxnLog implements TxnLog {
         buffer.putInt(FileTxnLog.TXNLOG_MAGIC).putInt(FileTxnLog.VERSION).putLong(0);
         // The header precedes the padding, or an empty file would look like a torn one.
         writeBuffer();
+        fileSize = position;
     }
 
     /**
@@ -145,7 +150,7 @@ public final class CadTxnLog implements TxnLog {
     public synchronized long write() {
         if (channel != null && buffer.position() > 0) {
             try {
-                pad(position + buffer.position());
+                pad();
                 writeBuffer();
             } catch (IOException e) {
                 throw FailStop.storage("Writing " + file, e);
@@ -164,9 +169,10 @@ public final class CadTxnLog implements TxnLog {
         buffer.clear();
     }
 
-    private void pad(long upTo) throws IOException {
-        long size = FilePadding.calculateFileSizeWithPadding(upTo, fileSize, FilePadding.getPreAllocSize());
-        if (size > fileSize && size > upTo) {
+    /** Preallocates as upstream does, by the position before the records that are about to be written. */
+    private void pad() throws IOException {
+        long size = FilePadding.calculateFileSizeWithPadding(position, fileSize, FilePadding.getPreAllocSize());
+        if (size > fileSize) {
             channel.write(ByteBuffer.wrap(new byte[1]), size - 1);
             fileSize = size;
         }
