@@ -107,7 +107,11 @@ public final class CadTxnLog implements TxnLog {
             LOG.warn("Current zxid 0x{} is <= 0x{}", Long.toHexString(zxid), Long.toHexString(lastAppended));
         }
         if (channel == null) {
-            open(zxid);
+            try {
+                open(zxid);
+            } catch (IOException e) {
+                throw FailStop.storage("Creating " + file, e);
+            }
         }
         int size = record.length + RECORD_OVERHEAD;
         if (buffer.remaining() < size) {

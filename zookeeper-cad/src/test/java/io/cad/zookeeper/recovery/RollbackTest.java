@@ -82,7 +82,7 @@ class RollbackTest {
     @Test
     void cutLogEndsWhereTheLeadersDoes() throws IOException {
         append(at(1), at(20));
-        files.close();
+        files.rollLog();
         assertTrue(files.truncateLog(at(12)));
         DataTree tree = restored();
         assertEquals(at(12), tree.lastProcessedZxid);
@@ -121,7 +121,7 @@ class RollbackTest {
     void cutBelowASnapshotIsRefusedUnchanged() throws IOException {
         append(at(1), at(15));
         snapshot(at(15));
-        files.close();
+        files.rollLog();
         Map<String, String> before = LogFiles.contents(temp.toFile());
         assertThrows(IllegalStateException.class, () -> files.truncateLog(at(10)));
         assertEquals(before, LogFiles.contents(temp.toFile()));
@@ -133,7 +133,7 @@ class RollbackTest {
     void cutIntoWhatASnapshotCoversIsRefusedUnchanged() throws IOException {
         snapshot(at(15));
         append(at(16), at(20));
-        files.close();
+        files.rollLog();
         Map<String, String> before = LogFiles.contents(temp.toFile());
         assertThrows(IllegalStateException.class, () -> files.truncateLog(at(12)));
         assertEquals(before, LogFiles.contents(temp.toFile()));
@@ -144,7 +144,7 @@ class RollbackTest {
     void cutAtAnIndexThatIsNotThereIsRefused() throws IOException {
         append(at(1), at(10));
         append(Indices.of(2, 1), Indices.of(2, 3));
-        files.close();
+        files.rollLog();
         assertThrows(IllegalStateException.class, () -> files.truncateLog(at(12)));
     }
 
