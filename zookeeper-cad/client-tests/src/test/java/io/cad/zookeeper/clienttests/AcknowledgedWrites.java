@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.zookeeper.clienttests;
+
+import static io.cad.zookeeper.clienttests.RealClients.LIMIT;
+
+import io.cad.zookeeper.testkit.Await;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.zookeeper.CreateMode;
+import org.apache.zookeeper.KeeperException;
+import org.apache.zookeeper.ZooDefs.Ids;
+import org.apache.zookeeper.ZooKeeper;
+
+/**
+ * Clients that create nodes, one after the other, through crashes and restarts, and remember each one that was
+ * acknowledged. Every name is used once, so a lost write stays visible.
+ */
+final class AcknowledgedWrites implements AutoCloseable {
+    static final String ROOT = "/written";
+
+    private final String connectString;
+    private final List<Thread> threads = new ArrayList<>();
+    private final Set<String> acknowledged = ConcurrentHashMap.newKeySet();
+    private final AtomicLong unknown = new AtomicLong();
+    private volatile boolean stopped;
+    private volatile Throwable failure;
+
+    private AcknowledgedWrites(String connectString) {
+        this.connectString = connectString;
+    }
+
+    static AcknowledgedWrites start(String connectString, int clients) throws Exception {
+        AcknowledgedWrites load = new AcknowledgedWrites(connectString);
+        try (ZooKeeper zooKeeper = RealClients.zooKeeper(connectString)) {
+            RealClients.create(zooKeeper, ROOT, "");
+        }
+        for (int client = 0; client < clients; client++) {
+            int id = client;
+            Thread thread = new Thread(() -> load.work(id), "writer-" + id);
+            load.threads.add(thread);
+            thread.start();
+        }
+        return load;
+    }
+
+    private void work(int id) {
+        ZooKeeper zooKeeper = null;
+        try {
+            for (int n = 0; !stopped; n++) {
+                if (zooKeeper == null || !zooKeeper.getState().isAlive()) {
+                    zooKeeper = new ZooKeeper(connectString, (int) RealClients.SESSION.toMillis(), event -> { });
+                }
+                String name = id + "-" + n;
+                try {
+                    zooKeeper.create(ROOT + "/" + name, new byte[100], Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
+                    acknowledged.add(name);
+                } catch (KeeperException e) {
+                    unknown.incrementAndGet();
+                    // The client is looking for a server; without a pause it would fail thousands of creates meanwhile.
+                    Thread.sleep(10);
+                }
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (Exception | Error e) {
+            failure = e;
+        } finally {
+            if (zooKeeper != null) {
+                try {
+                    zooKeeper.close(0);
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            }
+        }
+    }
+
+    int acknowledged() {
+        return acknowledged.size();
+    }
+
+    /** Waits until this many more writes have been acknowledged. */
+    void awaitMore(int writes) throws InterruptedException, TimeoutException {
+        int target = acknowledged() + writes;
+        Await.until(writes + " more acknowledged writes", LIMIT, () -> acknowledged() >= target, this::toString);
+    }
+
+    /** Waits until no write has been acknowledged for a while: every client waits. */
+    void awaitStall() throws InterruptedException, TimeoutException {
+        long[] last = {acknowledged(), System.nanoTime()};
+        Await.until("the clients to stall", LIMIT, () -> {
+            if (acknowledged() != last[0]) {
+                last[0] = acknowledged();
+                last[1] = System.nanoTime();
+            }
+            return System.nanoTime() - last[1] > TimeUnit.SECONDS.toNanos(1);
+        }, this::toString);
+    }
+
+    /** Ends the clients, and reads at a server which of the acknowledged writes are not there. */
+    Set<String> missing(String server) throws Exception {
+        close();
+        if (failure != null) {
+            throw new IllegalStateException("a writer failed", failure);
+        }
+        try (ZooKeeper zooKeeper = RealClients.zooKeeper(server)) {
+            zooKeeper.sync(ROOT, (code, path, context) -> { }, null);
+            Set<String> missing = new HashSet<>(acknowledged);
+            missing.removeAll(zooKeeper.getChildren(ROOT, false));
+            return missing;
+        }
+    }
+
+    @Override
+    public void close() throws InterruptedException {
+        stopped = true;
+        for (Thread thread : threads) {
+            thread.join(Duration.ofSeconds(5).toMillis());
+            thread.interrupt();
+            thread.join();
+        }
+    }
+
+    @Override
+    public String toString() {
+        return acknowledged() + " writes acknowledged, " + unknown + " of unknown effect";
+    }
+}
