@@ -81,7 +81,8 @@ else
 endif
 
 .PHONY: lint
-lint: ## patch headers, series, licences, forbidden words
+lint: ## house rules, patch headers, exact round trip of the series
+	@tools/tidy
 	$(call each,lint)
 
 .PHONY: dist

@@ -3,6 +3,7 @@
 
 The commit's subject is the patch's name (`seam/0001-roles.patch`), its body the header.
 """
+import difflib
 import os
 import pathlib
 import re
@@ -12,6 +13,7 @@ import tempfile
 
 from . import Refused
 from .component import apply_patch
+from .patchfile import split
 
 BASE = "upstream"
 # What the user's own git configuration must not change in a diff or a commit.
@@ -86,6 +88,14 @@ def canonical(diff):
     return re.sub(r"^(@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@).*$", r"\1", diff, flags=re.M)
 
 
+def normal(text):
+    """Lines of a patch without what only tells the tool that wrote it."""
+    header, diff = split(text)
+    diff = canonical(re.sub(r"^(diff --git |new file mode |--- [^\t\n]*\t|\+\+\+ [^\t\n]*\t).*\n",
+                            lambda m: m.group(0).split("\t")[0] + "\n" if m.group(1)[0] in "-+" else "", diff, flags=re.M))
+    return header.strip("\n").splitlines() + diff.splitlines()
+
+
 def write_back(component, tree):
     """Makes patches/ what the history in `tree` says; the comments that head `series` stay."""
     with tempfile.TemporaryDirectory(prefix="patches-export-") as scratch:
@@ -110,11 +120,13 @@ def compare(component, tree):
         if names != component.series():
             found.append(f"the series is {component.series()}, the export has {names}")
         for name in names:
-            done = subprocess.run(["diff", "-uN", component.patches_dir / name, out / name],
-                                  stdout=subprocess.PIPE, text=True, errors="replace")
-            if done.returncode:
-                found.append(f"{name} is not what an export writes; run tools/patches edit, then export:\n"
-                             + "\n".join(done.stdout.splitlines()[:40]))
+            ours = component.patches_dir / name
+            before = normal(ours.read_text(errors="surrogateescape")) if ours.is_file() else []
+            after = normal((out / name).read_text(errors="surrogateescape"))
+            difference = list(difflib.unified_diff(before, after, f"patches/{name}", "exported", lineterm=""))
+            if difference:
+                found.append("\n".join([f"{name} is not what an export writes; run tools/patches edit, then export:",
+                                        *difference[:40]]))
     return found
 
 

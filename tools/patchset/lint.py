@@ -66,15 +66,16 @@ def header_findings(component, patch):
 
 
 def test_exists(component, test):
-    """`path/of/a/test` (from the component or the repository root) or `package.Class[#method]`."""
+    """`path/of/a/test` (from the component or the repository root) or `[package.]Class[#method]`."""
     if "/" in test:
         return any((base / test).is_file() for base in (component.dir, component.root))
     name, _, method = test.partition("#")
     path = name.replace(".", "/") + ".java"
     for root in TEST_ROOTS:
         for base in component.dir.glob(root):
-            if (base / path).is_file():
-                return not method or re.search(rf"\b{re.escape(method)}\s*\(", (base / path).read_text()) is not None
+            for file in [base / path] if "/" in path else sorted(base.rglob(path)):
+                if file.is_file():
+                    return not method or re.search(rf"\b{re.escape(method)}\s*\(", file.read_text()) is not None
     return False
 
 

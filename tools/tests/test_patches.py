@@ -112,6 +112,9 @@ class LintTest(ComponentCase):
         for bad in ("io.cad.NoTest", "io.cad.SeamTest#nothing", "tests/none.tcl"):
             self.assert_finding("names no test", {"seam/0001-a.patch": SEAM.replace("io.cad.SeamTest#hooks", bad)})
 
+    def test_proof_may_be_a_simple_class_name(self):
+        self.assertEqual([], self.findings({"seam/0001-a.patch": SEAM.replace("io.cad.SeamTest#hooks", "SeamTest#hooks")}))
+
     def test_every_named_proof_must_exist(self):
         text = SEAM.replace("io.cad.SeamTest#hooks", "io.cad.SeamTest#hooks, io.cad.Gone")
         self.assert_finding("io.cad.Gone", {"seam/0001-a.patch": text})
@@ -190,6 +193,17 @@ class ApplyTest(ComponentCase):
         with self.assertRaisesRegex(Refused, "does not exist"):
             self.component().patches()
 
+    def test_try_reports_each_patch(self):
+        other = self.root / "other"
+        (other / "src").mkdir(parents=True)
+        (other / "src" / "A.java").write_text("package a;\n")
+        done = subprocess.run([TOOLS / "patches", "try", self.dir, other], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(1, done.returncode)
+        self.assertIn("conflict  seam/0001-a.patch", done.stdout)
+        self.assertIn("fits      seam/0002-b.patch", done.stdout)
+        self.assertTrue(done.stdout.endswith("1 passed, 1 failed, 0 skipped\n"))
+        self.assertFalse((other / "src" / "B.java").exists())
+
     def test_command_line(self):
         def run(*arguments):
             return subprocess.run([TOOLS / "patches", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -218,6 +232,15 @@ class HistoryTest(ComponentCase):
     def test_round_trip_sees_a_stale_line_number(self):
         self.series({"seam/0001-a.patch": SEAM.replace("@@ -1,6 +1,8 @@", "@@ -3,6 +3,8 @@")})
         self.assertIn("0001-a.patch", history.roundtrip(self.component())[0])
+
+    def test_round_trip_forgives_what_only_tells_the_tool(self):
+        plain = SEAM.replace("diff --git a/src/A.java b/src/A.java\n", "").replace("@@\n", "@@ class A {\n")
+        self.series({"seam/0001-a.patch": plain.replace("--- a/src/A.java", "--- a/src/A.java\t2026-01-01 00:00:00")})
+        self.assertEqual([], history.roundtrip(self.component()))
+
+    def test_round_trip_sees_a_missing_line_of_context(self):
+        self.series({"seam/0001-a.patch": SEAM.replace(" package a;\n", "").replace("@@ -1,6 +1,8 @@", "@@ -2,5 +2,7 @@")})
+        self.assertEqual(1, len(history.roundtrip(self.component())))
 
     def test_edit_and_export(self):
         component, tree = self.component(), self.root / "edit"

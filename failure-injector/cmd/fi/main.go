@@ -86,9 +86,17 @@ func defaultRun() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("fi-%d", os.Getuid()))
 }
 
-var groups = map[string][]verb{
-	"disk":   diskVerbs,
-	"doctor": {{name: "", what: "what works on this machine", do: doctor}},
+var groups map[string][]verb
+
+func init() { // verbs print the table, so it cannot be an initial value
+	groups = map[string][]verb{
+		"disk":   diskVerbs,
+		"status": {{"", "", "the daemon and the disks of the run directory", runStatus}},
+		"heal":   {{"", "--all", "take every fault and delay back", heal}},
+		"down":   {{"", "--all", "end everything of the run directory; safe at any time, also after the daemon was killed", down}},
+		"daemon": {{"", "", "serve lossfs disks in the foreground (disk create starts one in the background)", serveDaemon}},
+		"doctor": {{"", "", "what works on this machine", doctor}},
+	}
 }
 
 func main() {

@@ -30,6 +30,34 @@ class DistributionTest(HomeCase):
     def test_one_server_ensemble(self):
         self.session(ensemble=True, role="leader")
 
+    def durability(self, mode):
+        server = self.session(ensemble=True, role="leader", settings=[f"cad.durability={mode}"])
+        self.assertRegex(server.log(), rf"Leading epoch \d+ with {mode}\b")
+        server.stop()
+        self.assertNotIn("Not drained", server.log())
+
+    def test_immediate(self):
+        self.durability("immediate")
+
+    def test_eventual(self):
+        self.durability("eventual")
+
+    def test_cad(self):
+        self.durability("cad")
+
+    def test_cad_on_a_standalone_server_is_refused_with_the_remedy(self):
+        server = Server(self.unpack("bin"), ensemble=False, settings=["cad.durability=cad"])
+        code, said = server.script("zkServer.sh", "start-foreground")
+        self.assertNotEqual(0, code)
+        self.assertIn("cad.durability", said)
+        self.assertIn("standaloneEnabled=false", said)
+
+    def test_a_wrong_setting_is_refused(self):
+        server = Server(self.unpack("bin"), ensemble=True, settings=["cad.durability=sometimes"])
+        code, said = server.script("zkServer.sh", "start-foreground")
+        self.assertNotEqual(0, code)
+        self.assertIn("cad.durability", said)
+
     def test_version(self):
         code, said = Server(self.unpack("bin"), ensemble=False).script("zkServer.sh", "version")
         self.assertEqual(0, code, said)

@@ -40,8 +40,8 @@ record DemoRow(
     }
 
     String oneLine() {
-        return String.format("%.0f ops/s, %d reads went backwards, %d updates that had been read are lost",
-                opsPerSecond, findings.readsBackwards(), findings.readUpdatesLost());
+        return String.format("is back after %.1f s: %.0f ops/s, %d reads went backwards, %d updates that had been read are lost",
+                recoverySeconds, opsPerSecond, findings.readsBackwards(), findings.readUpdatesLost());
     }
 
     private String[] cells() {

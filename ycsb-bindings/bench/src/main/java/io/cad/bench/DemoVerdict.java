@@ -4,6 +4,7 @@ package io.cad.bench;
 import io.cad.zookeeper.testkit.ExitCode;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 
 /** What the rows of a demo prove, with the reasons. */
 record DemoVerdict(ExitCode code, List<String> reasons) {
@@ -28,43 +29,51 @@ record DemoVerdict(ExitCode code, List<String> reasons) {
             code = ExitCode.UNDECIDED;
         }
         for (DemoRow row : rows) {
-            List<String> doubts = new ArrayList<>();
-            switch (row.mode()) {
-                case STRONG, STOCK, IMMEDIATE -> {
-                    if (row.findings().ackedWritesLost() > 0) {
-                        reasons.add("VIOLATED: " + row.mode().label() + " lost acknowledged writes");
-                        code = code.and(ExitCode.VIOLATED);
-                    }
-                }
-                case CAD -> {
-                    if (row.bytesDropped() == 0) {
-                        doubts.add("the power loss dropped no bytes");
-                    }
-                    if (row.readsHeld() == 0) {
-                        doubts.add("no read met data that was not yet durable");
-                    }
-                    if (row.findings().freshValuesRead() < FRESH_VALUES_NEEDED) {
-                        doubts.add("only " + row.findings().freshValuesRead() + " values of the last second had been read, "
-                                + FRESH_VALUES_NEEDED + " are needed; give more --clients or a smaller --sync-latency");
-                    }
-                }
-                case WEAK, STOCK_NO_SYNC -> {
-                    if (row.findings().readsHold()) {
-                        doubts.add("it did not go back in time, so the load shows nothing; give more --seconds or --clients");
-                    }
-                }
-                default -> throw new IllegalArgumentException("not a mode of the demo: " + row.mode());
-            }
-            if (keepsWhatWasRead(row.mode()) && !row.findings().readsHold()) {
-                reasons.add("VIOLATED: " + row.mode().label() + " took back what clients had read: " + row.findings().examples());
+            for (String violation : violations(row)) {
+                reasons.add("VIOLATED: " + row.mode().label() + " " + violation);
                 code = code.and(ExitCode.VIOLATED);
             }
-            if (!doubts.isEmpty()) {
-                reasons.add("undecided: " + row.mode().label() + ": " + String.join("; ", doubts));
+            for (String doubt : doubts(row)) {
+                reasons.add("undecided: " + row.mode().label() + ": " + doubt);
                 code = code.and(ExitCode.UNDECIDED);
             }
         }
         return new DemoVerdict(code, reasons);
+    }
+
+    /** What a row broke of the promise of its mode. */
+    static List<String> violations(DemoRow row) {
+        List<String> found = new ArrayList<>();
+        boolean acknowledgesDurably = Set.of(Mode.STOCK, Mode.IMMEDIATE, Mode.STRONG).contains(row.mode());
+        if (acknowledgesDurably && row.findings().ackedWritesLost() > 0) {
+            found.add("lost acknowledged writes: " + row.findings().examples());
+        }
+        if (keepsWhatWasRead(row.mode()) && !row.findings().readsHold()) {
+            found.add("took back what clients had read: " + row.findings().examples());
+        }
+        return found;
+    }
+
+    /** Why a row shows nothing, if it does not. */
+    static List<String> doubts(DemoRow row) {
+        List<String> doubts = new ArrayList<>();
+        if (row.mode() == Mode.CAD) {
+            if (row.bytesDropped() == 0) {
+                doubts.add("the power loss dropped no bytes");
+            }
+            if (row.readsHeld() == 0) {
+                doubts.add("no read met data that was not yet durable");
+            }
+            if (row.findings().freshValuesRead() < FRESH_VALUES_NEEDED) {
+                doubts.add("only " + row.findings().freshValuesRead() + " values of the last second had been read, "
+                        + FRESH_VALUES_NEEDED + " are needed; give more --clients or a smaller --sync-latency");
+            }
+        }
+        boolean weak = Set.of(Mode.WEAK, Mode.STOCK_NO_SYNC).contains(row.mode());
+        if (weak && (row.findings().readsBackwardsAcross() == 0 || row.findings().readUpdatesLost() == 0)) {
+            doubts.add("its power loss took back nothing that had been read; give more --seconds or --clients");
+        }
+        return doubts;
     }
 
     /** Stock's reads are local, so a reader at a slower server may see an older state; the others promise it away. */

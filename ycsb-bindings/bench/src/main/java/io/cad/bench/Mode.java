@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /** A way to run the servers: which jars, and which lines of zoo.cfg beyond those that all modes share. */
 public enum Mode {
@@ -45,14 +46,12 @@ public enum Mode {
 
     /** What an operator would write into zoo.cfg, in one line. */
     public String describe() {
-        if (cfg.isEmpty()) {
-            return patched ? "patched server and plugin, no cad.* line" : "stock 3.9.5";
+        String lines = cfg.entrySet().stream().sorted(Map.Entry.comparingByKey())
+                .map(line -> line.getKey() + "=" + line.getValue()).collect(Collectors.joining(" "));
+        if (patched) {
+            return lines.isEmpty() ? "patched server and plugin, no cad.* line" : lines;
         }
-        StringBuilder text = new StringBuilder();
-        cfg.entrySet().stream().sorted(Map.Entry.comparingByKey()).forEach(line -> {
-            text.append(text.length() == 0 ? "" : " ").append(line.getKey()).append('=').append(line.getValue());
-        });
-        return text.toString();
+        return ("stock 3.9.5 " + lines).trim();
     }
 
     /**

@@ -27,15 +27,17 @@ public final class ZkBench {
             "usage: ZkBench [options]",
             "  --plan NAME           quick, full or smoke (quick)",
             "  --only TEXT           only cells whose id contains this",
+            "  --pairs N             at most so many pairs of each cell, for a first look; claims stay undecided",
             "  --server-jar JAR      patched server",
             "  --plugin JAR          plugin for the patched server; may come more than once",
-            "  --servers N           voters of each system (5)",
+            "  --servers N           voters of each system (5; 3 for the smoke plan)",
             "  --seed N              of loads and of the order within pairs (random)",
             "  --fi FILE             the failure-injector's program",
             "  --out DIR             raw data; a run with the same directory goes on where the last one stopped (out/bench-zk)");
 
     private final Plan plan;
     private final Jars jars;
+    private final int pairs;
     private final int servers;
     private final long seed;
     private final String fi;
@@ -45,7 +47,8 @@ public final class ZkBench {
     private ZkBench(Arguments arguments) throws Arguments.BadArguments {
         this.jars = Jars.of(arguments);
         this.plan = plan(arguments.get("plan", "quick"), arguments.get("only", ""));
-        this.servers = (int) arguments.number("servers", 5, 1);
+        this.pairs = (int) arguments.number("pairs", Integer.MAX_VALUE, 1);
+        this.servers = (int) arguments.number("servers", plan.name().equals("smoke") ? 3 : 5, 1);
         this.seed = arguments.number("seed", new Random().nextInt(Integer.MAX_VALUE), 0);
         this.fi = arguments.get("fi", null);
         this.out = Path.of(arguments.get("out", "out/bench-zk")).toAbsolutePath();
@@ -74,7 +77,7 @@ public final class ZkBench {
     private static ExitCode run(String[] line) {
         try {
             Arguments arguments = new Arguments(line,
-                    Set.of("plan", "only", "server-jar", "plugin", "servers", "seed", "fi", "out"), Set.of("help"));
+                    Set.of("plan", "only", "pairs", "server-jar", "plugin", "servers", "seed", "fi", "out"), Set.of("help"));
             if (arguments.has("help")) {
                 System.out.println(USAGE);
                 return ExitCode.HOLDS;
@@ -108,6 +111,10 @@ public final class ZkBench {
         return plan.asserts() || code == ExitCode.UNDECIDED ? code : ExitCode.HOLDS;
     }
 
+    private int pairsOf(Cell cell) {
+        return Math.min(pairs, cell.pairs());
+    }
+
     /** Measures the missing pairs of cells that share systems and clients. */
     private void measure(Path raw, List<Cell> group) throws Exception {
         Map<String, Cell> byId = new LinkedHashMap<>();
@@ -122,7 +129,7 @@ public final class ZkBench {
                 throw new IllegalArgumentException(PairResult.file(raw, cell.id()) + " was measured with " + done.get(0).setup()
                         + ", not with " + setup + "; give another --out");
             }
-            if (done.size() < cell.pairs()) {
+            if (done.size() < pairsOf(cell)) {
                 missing.add(cell);
             }
         }
@@ -161,7 +168,7 @@ public final class ZkBench {
         ours.add(ProcessHandle.current().pid());
         all.forEach(one -> ours.addAll(one.pids()));
         Random order = new Random(seed + cell.id().hashCode());
-        for (int pair = PairResult.load(raw, cell.id()).size(); pair < cell.pairs(); pair++) {
+        for (int pair = PairResult.load(raw, cell.id()).size(); pair < pairsOf(cell); pair++) {
             double machine = CpuMeter.ofMachine();
             double own = CpuMeter.ofProcesses(ours);
             long begin = System.nanoTime();
@@ -174,7 +181,7 @@ public final class ZkBench {
                     subjectFirst ? first : second, subjectFirst ? second : first);
             result.append(raw);
             System.out.printf(Locale.ROOT, "%s pair %d/%d: %.0f and %.0f ops/s, %s ratio %.3f, foreign load %.2f cores%n",
-                    cell.id(), pair + 1, cell.pairs(), result.subject().opsPerSecond(), result.over().opsPerSecond(),
+                    cell.id(), pair + 1, pairsOf(cell), result.subject().opsPerSecond(), result.over().opsPerSecond(),
                     cell.figure().name().toLowerCase(Locale.ROOT), result.ratio(cell.figure()), foreign);
         }
     }

@@ -61,7 +61,8 @@ public class FollowerCore {
      */
     public FollowerCore(long epoch, long requestTimeoutNanos, Actions out) {
         if (requestTimeoutNanos <= 0) {
-            throw new IllegalArgumentException("a request needs a time-out above 0, not " + requestTimeoutNanos + " ns");
+            throw new IllegalArgumentException(
+                    "a request needs a time-out above 0, not " + requestTimeoutNanos + " ns");
         }
         this.epoch = epoch;
         this.start = Indices.first(epoch);
@@ -106,7 +107,6 @@ public class FollowerCore {
             persisted = index;
             appended = Math.max(appended, index);
             report();
-            settle(now);
         }
     }
 

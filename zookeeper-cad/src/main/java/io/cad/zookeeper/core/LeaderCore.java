@@ -68,7 +68,8 @@ public class LeaderCore {
      */
     public LeaderCore(long epoch, long self, long roundTimeoutNanos, Actions out) {
         if (roundTimeoutNanos <= 0) {
-            throw new IllegalArgumentException("a flush round needs a time-out above 0, not " + roundTimeoutNanos + " ns");
+            throw new IllegalArgumentException(
+                    "a flush round needs a time-out above 0, not " + roundTimeoutNanos + " ns");
         }
         this.epoch = epoch;
         this.start = Indices.first(epoch);
@@ -179,7 +180,8 @@ public class LeaderCore {
      */
     public void needDurable(long index, long now) {
         if (Indices.epoch(index) > epoch) {
-            throw new IllegalArgumentException("index " + Indices.format(index) + " is not of epoch " + epoch + " or older");
+            throw new IllegalArgumentException(
+                    "index " + Indices.format(index) + " is not of epoch " + epoch + " or older");
         }
         if (index > durable) {
             needed = Math.max(needed, neededInNextRound(index));
@@ -199,7 +201,10 @@ public class LeaderCore {
         return durable;
     }
 
-    /** What a quorum has persisted; {@link Indices#NONE} before a quorum persisted the initial history. */
+    /**
+     * What a quorum has persisted; {@link Indices#NONE} before a quorum persisted the initial history. It may fall, not
+     * below D, when memberships change.
+     */
     public long quorumPersisted() {
         return quorumPersisted;
     }

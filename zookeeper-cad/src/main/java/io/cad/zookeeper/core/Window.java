@@ -88,7 +88,10 @@ public class Window {
         publish();
     }
 
-    /** A quorum has persisted the history up to {@code index}. The first call opens the window. */
+    /**
+     * A quorum has persisted the history up to {@code index}. The first call opens the window. Who does not know that
+     * index, as followers do not, passes D, which is not above it.
+     */
     public void durable(long index) {
         if (index <= quorumPersisted) {
             return;
@@ -181,6 +184,11 @@ public class Window {
         long[] larger = Arrays.copyOfRange(ring, head, head + 2 * ring.length);
         System.arraycopy(ring, 0, larger, ring.length - head, head);
         return larger;
+    }
+
+    /** How many slots there is memory for. */
+    int capacity() {
+        return lastIndex.length;
     }
 
     private int position(int slot) {

@@ -42,6 +42,7 @@ public final class Store {
     private volatile SnapshotGate snapshotGate;
     private PersistedMark mark;
     private volatile long persisted;
+    private volatile boolean fullStateNeeded;
 
     private Store(File versionDirectory) {
         sideDirectory = new File(new File(versionDirectory.getParentFile(), SIDE_DIRECTORY), LAYOUT);
@@ -87,6 +88,15 @@ public final class Store {
             throw FailStop.storage("Recording the persisted mark in " + sideDirectory, e);
         }
         listener.persisted(index);
+    }
+
+    /** A cut was refused: the next registration asks the leader for its whole state. */
+    public void needFullState(boolean needed) {
+        fullStateNeeded = needed;
+    }
+
+    public boolean fullStateNeeded() {
+        return fullStateNeeded;
     }
 
     /** The log is about to be cut behind the index; lowers the mark durably. */

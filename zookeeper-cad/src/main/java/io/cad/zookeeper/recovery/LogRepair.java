@@ -9,10 +9,8 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
-import java.util.List;
 import org.apache.zookeeper.server.persistence.FileTxnLog;
 import org.apache.zookeeper.server.persistence.SnapStream;
-import org.apache.zookeeper.server.persistence.Util;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -110,11 +108,10 @@ public final class LogRepair {
     }
 
     private static long newestSnapshot(File snapDir) {
-        List<File> files = Util.sortDataDir(snapDir.listFiles(), "snapshot", false);
-        for (File file : files) {
+        for (File file : HistoryFiles.snapshots(snapDir)) {
             try {
                 if (SnapStream.isValidSnapshot(file)) {
-                    return Util.getZxidFromName(file.getName(), "snapshot");
+                    return HistoryFiles.index(file);
                 }
             } catch (IOException e) {
                 LOG.warn("Skipping snapshot {}: {}", file, e.toString());

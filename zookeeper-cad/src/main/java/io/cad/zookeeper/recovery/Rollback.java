@@ -10,7 +10,6 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
-import org.apache.zookeeper.server.persistence.Util;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -27,25 +26,45 @@ public final class Rollback {
     }
 
     /**
-     * The log is about to be cut behind an index: the mark is lowered first.
+     * The log is about to be cut behind an index. Nothing is changed unless the
+     * cut is possible: the index itself must be in the log or be a snapshot, and
+     * no snapshot may hold later changes. Then the cut records are kept aside
+     * and the mark is lowered.
      *
-     * @throws IllegalStateException a snapshot holds what is to be taken back; unchecked,
-     *     because upstream turns an IOException here into the end of the process
+     * @throws IllegalStateException the cut is impossible; the next registration asks for the whole
+     *     state. Unchecked, because upstream turns an IOException here into the end of the process
      */
     public static void beforeTruncate(File logDir, File snapDir, long zxid) throws IOException {
-        for (File snapshot : Util.sortDataDir(snapDir.listFiles(), "snapshot", false)) {
-            if (Util.getZxidFromName(snapshot.getName(), "snapshot") > zxid) {
-                throw new IllegalStateException("The log cannot be cut at " + Indices.format(zxid) + ": " + snapshot
-                    + " holds later changes; the whole state is needed from the leader");
-            }
+        String obstacle = obstacle(logDir, snapDir, zxid);
+        if (obstacle != null) {
+            Store.of(logDir).needFullState(true);
+            throw new IllegalStateException("The log cannot be cut at " + Indices.format(zxid) + ": " + obstacle
+                + ". Nothing was changed; this server asks the leader for its whole state");
         }
+        RolledBack.keep(logDir, zxid, "the leader's history ends at " + Indices.format(zxid));
         Store.of(logDir).cut(zxid);
+    }
+
+    private static String obstacle(File logDir, File snapDir, long zxid) throws IOException {
+        boolean found = zxid == 0;
+        for (File snapshot : HistoryFiles.snapshots(snapDir)) {
+            long index = HistoryFiles.index(snapshot);
+            if (index > zxid) {
+                return snapshot + " holds later changes";
+            }
+            found |= index == zxid;
+        }
+        boolean[] inLog = {found};
+        for (File log : HistoryFiles.logs(logDir)) {
+            LogScan.of(log, 0, (index, checksum, body) -> inLog[0] |= index == zxid);
+        }
+        return inLog[0] ? null : "that change is neither in the log nor a snapshot";
     }
 
     /** The log was cut: makes the cut durable and checks that it ends where it must. */
     public static void afterTruncate(File logDir, File snapDir, long zxid) throws IOException {
         long last = 0;
-        List<File> files = Util.sortDataDir(logDir.listFiles(), "log", true);
+        List<File> files = HistoryFiles.logs(logDir);
         for (File file : files) {
             LogScan scan = LogScan.of(file, 0);
             last = Math.max(last, scan.last);
@@ -55,10 +74,10 @@ public final class Rollback {
                 + Indices.format(last));
         }
         if (!files.isEmpty()) {
-            syncFile(files.get(files.size() - 1));
+            syncFile(files.get(0));
         }
         Directories.sync(logDir);
-        LOG.warn("Rolled back to {}", Indices.format(zxid));
+        LOG.info("The log ends at {} now", Indices.format(zxid));
     }
 
     /**
@@ -68,15 +87,17 @@ public final class Rollback {
      * @param base index of the new snapshot
      */
     public static void adopt(File logDir, File snapDir, long base) throws IOException {
+        RolledBack.keep(logDir, base, "the leader's state replaces them");
         Store.of(logDir).cut(base);
+        Store.of(logDir).needFullState(false);
         int removed = 0;
-        for (File log : Util.sortDataDir(logDir.listFiles(), "log", false)) {
+        for (File log : HistoryFiles.logs(logDir)) {
             Files.delete(log.toPath());
             removed++;
         }
         Directories.sync(logDir);
-        for (File snapshot : Util.sortDataDir(snapDir.listFiles(), "snapshot", false)) {
-            if (Util.getZxidFromName(snapshot.getName(), "snapshot") > base) {
+        for (File snapshot : HistoryFiles.snapshots(snapDir)) {
+            if (HistoryFiles.index(snapshot) > base) {
                 Files.delete(snapshot.toPath());
                 removed++;
             }

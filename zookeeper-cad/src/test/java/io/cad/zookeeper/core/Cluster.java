@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.cad.zookeeper.core;
 
+import io.cad.zookeeper.index.DirtyIndex;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -13,8 +15,9 @@ import java.util.Set;
 
 /**
  * One epoch of a small ensemble around the real cores, driven by a seeded random: servers lose what was not synced and
- * come back, connections are replaced while messages of the old one still arrive, memberships change, clocks run.
- * After each event the cores are compared with what is true of the disks, not with what anybody has reported.
+ * come back, connections are replaced while messages of the old one still arrive, memberships change, clocks run,
+ * clients read everywhere. After each event the cores are compared with what is true of the disks, not with what
+ * anybody has reported.
  *
  * <p>Server 1 leads; the last server is an observer.
  */
@@ -37,6 +40,7 @@ final class Cluster implements LeaderCore.Actions {
     private long connections = 100;
     private long proposed = START;
     private final Disk leaderDisk = new Disk();
+    private final Readers readers;
     private long leaderApplied = Indices.NONE;
     private boolean ownPart;
 
@@ -63,6 +67,64 @@ final class Cluster implements LeaderCore.Actions {
         }
     }
 
+    /** A server's readers: the values that its state shows, what they require, and the replies that wait. */
+    private final class Readers {
+        private static final int ITEMS = 6;
+
+        private final DirtyIndex dirty;
+        private final ReplyQueue<String> replies = cores.replies();
+        private final long[] shown = new long[ITEMS];
+        private final Deque<Long> exposed = new ArrayDeque<>();
+        private int next;
+        private int sent;
+
+        /** The state after a synchronisation up to {@code end}, whose entries are not listed. */
+        Readers(long end) {
+            dirty = cores.dirty(1 + random.nextInt(ITEMS), end);
+            Arrays.fill(shown, HISTORY);
+            for (long index = START + 1; index <= end; index++) {
+                shown[item(index)] = index;
+            }
+        }
+
+        private int item(long index) {
+            return (int) (Indices.counter(index) % ITEMS);
+        }
+
+        void apply(long index) {
+            dirty.touch("/" + item(index), index);
+            shown[item(index)] = index;
+        }
+
+        /** Returns what has to become durable for the reply, {@link Indices#NONE} if it left at once. */
+        long read(long durable) {
+            int item = random.nextInt(ITEMS);
+            boolean all = random.nextInt(8) == 0;
+            long required = all ? dirty.requiredUnder("/") : dirty.required("/" + item);
+            exposed.add(all ? Arrays.stream(shown).max().getAsLong() : shown[item]);
+            String reply = Integer.toString(next++);
+            if (replies.passes(required, durable)) {
+                send(reply);
+                return Indices.NONE;
+            }
+            replies.hold(reply, required, 1, now);
+            return replies.maxRequired();
+        }
+
+        void durable(long index) {
+            dirty.durable(index);
+            for (String reply = replies.pollReady(index); reply != null; reply = replies.pollReady(index)) {
+                send(reply);
+            }
+        }
+
+        private void send(String reply) {
+            require(reply.equals(Integer.toString(sent++)), "replies leave in another order");
+            require(exposed.remove() <= durable, "a reply shows what is not durable");
+        }
+
+    }
+
     private final class Follower implements FollowerCore.Actions {
         final long server;
         final Disk disk = new Disk();
@@ -70,6 +132,7 @@ final class Cluster implements LeaderCore.Actions {
         /** Announcements of D that travel beside the log: they may arrive in any order. */
         final List<Runnable> beside = new ArrayList<>();
         FollowerCore core;
+        Readers readers;
         long connection;
         boolean synchronised;
         long historyEnd;
@@ -110,6 +173,7 @@ final class Cluster implements LeaderCore.Actions {
             historyEnd = disk.persisted;
             applied = random.nextBoolean() ? historyEnd : HISTORY - 5;
             synchronised = true;
+            readers = new Readers(historyEnd);
             core.synchronised(disk.persisted, applied, now);
         }
 
@@ -158,6 +222,7 @@ final class Cluster implements LeaderCore.Actions {
             require(index > believed, "its durable index falls");
             require(index <= Cluster.this.durable, "believes more than the leader said");
             believed = index;
+            readers.durable(index);
         }
     }
 
@@ -171,6 +236,7 @@ final class Cluster implements LeaderCore.Actions {
         leader = cores.leader(EPOCH, LEADER, TIMEOUT, this);
         configurations = randomConfigurations(1);
         leader.configurations(configurations);
+        readers = new Readers(HISTORY);
         leaderDisk.persisted = HISTORY;
         leaderDisk.epochRecorded = true;
     }
@@ -187,7 +253,7 @@ final class Cluster implements LeaderCore.Actions {
     private void step() {
         now += random.nextInt(5);
         Follower follower = followers.get(random.nextInt(followers.size()));
-        switch (random.nextInt(18)) {
+        switch (random.nextInt(20)) {
             case 0, 1 -> propose();
             case 2 -> leaderAppends();
             case 3 -> leaderSyncs();
@@ -205,6 +271,7 @@ final class Cluster implements LeaderCore.Actions {
             case 14 -> someoneNeeds(follower);
             case 15 -> leaderShell(follower);
             case 16 -> forgedReport(follower);
+            case 17, 18 -> read(follower);
             default -> tick(follower);
         }
     }
@@ -245,6 +312,7 @@ final class Cluster implements LeaderCore.Actions {
             leader.established(now);
         } else if (proposed > Math.max(leaderApplied, START)) {
             leaderApplied = Math.max(leaderApplied, START) + 1;
+            readers.apply(leaderApplied);
             leader.applied(leaderApplied, now);
         }
     }
@@ -294,8 +362,12 @@ final class Cluster implements LeaderCore.Actions {
 
     private void followerApplies(Follower follower) {
         if (follower.synchronised && follower.core != null && follower.applied < proposed) {
-            follower.applied = follower.applied < follower.historyEnd ? follower.historyEnd
-                    : Math.max(follower.applied, START) + 1;
+            if (follower.applied < follower.historyEnd) {
+                follower.applied = follower.historyEnd;
+            } else {
+                follower.applied = Math.max(follower.applied, START) + 1;
+                follower.readers.apply(follower.applied);
+            }
             follower.core.applied(follower.applied, now);
         }
     }
@@ -306,6 +378,14 @@ final class Cluster implements LeaderCore.Actions {
             need(index);
         } else if (follower.core != null) {
             follower.core.needDurable(Math.min(index, follower.disk.appended), now);
+        }
+    }
+
+    private void read(Follower follower) {
+        if (random.nextBoolean()) {
+            need(readers.read(leader.durable()));
+        } else if (follower.core != null && follower.synchronised && follower.applied >= follower.historyEnd) {
+            follower.core.needDurable(follower.readers.read(follower.core.durable()), now);
         }
     }
 
@@ -379,7 +459,9 @@ final class Cluster implements LeaderCore.Actions {
         for (Follower follower : followers) {
             follower.append(proposed);
         }
-        leaderApplied = proposed;
+        while (leaderApplied < proposed) {
+            readers.apply(++leaderApplied);
+        }
         leader.applied(proposed, now);
         need(proposed);
         for (int i = 0; i < 10 && durable < proposed; i++) {
@@ -397,10 +479,12 @@ final class Cluster implements LeaderCore.Actions {
             check();
         }
         require(durable == proposed, "not everything is durable after the repair");
+        require(readers.replies.size() == 0, "the leader still holds replies after the repair");
         for (Follower follower : followers) {
             announce(follower, durable);
             follower.beside.forEach(Runnable::run);
             require(follower.core.durable() == durable, "a follower does not learn what is durable");
+            require(follower.readers.replies.size() == 0, "a follower still holds replies after the repair");
         }
     }
 
@@ -424,6 +508,7 @@ final class Cluster implements LeaderCore.Actions {
             require(configuration.containsQuorum(holders), "D is persisted only by " + holders);
         }
         durable = index;
+        readers.durable(index);
     }
 
     @Override

@@ -17,6 +17,7 @@ class IndicesTest {
         assertEquals(1, Indices.epoch(index));
         assertEquals(15, Indices.counter(index));
         assertEquals("1:15", Indices.format(index));
+        assertEquals("0:0", Indices.format(0));
     }
 
     @Test

@@ -133,12 +133,14 @@ enum Variant {
         }
     })),
 
-    REPORT_OF_INCOMPLETE_HISTORY_COUNTS(leader((epoch, self, timeout, out) -> new LeaderCore(epoch, self, timeout, out) {
-        @Override
-        public void report(long connection, long reportedEpoch, long persisted, long applied, long now) {
-            super.report(connection, reportedEpoch, Math.max(persisted, Indices.first(epoch)), applied, now);
-        }
-    })),
+    REPORT_OF_INCOMPLETE_HISTORY_COUNTS(leader((epoch, self, timeout, out) ->
+            new LeaderCore(epoch, self, timeout, out) {
+                @Override
+                public void report(long connection, long reportedEpoch, long persisted, long applied, long now) {
+                    long atLeast = Math.max(persisted, Indices.first(epoch));
+                    super.report(connection, reportedEpoch, atLeast, applied, now);
+                }
+            })),
 
     REPORT_CUT_AT_OWN_LOG(leader((epoch, self, timeout, out) -> new LeaderCore(epoch, self, timeout, out) {
         @Override

@@ -17,13 +17,13 @@ class WindowTest {
 
     @Test
     void itIsAListOfEntries() {
-        Seeds.each("window", 300, random -> compareWithAList(random, 1 << 14, true));
+        Seeds.each("window", 100, random -> compareWithAList(random, 1 << 14, true));
     }
 
     /** With few slots it forgets details, and then it may only be stricter. */
     @Test
     void withFewSlotsItIsStricter() {
-        Seeds.each("window with few slots", 300, random -> compareWithAList(random, 4, false));
+        Seeds.each("window with few slots", 100, random -> compareWithAList(random, 4, false));
     }
 
     private static void compareWithAList(Random random, int slots, boolean exact) {
@@ -87,6 +87,7 @@ class WindowTest {
             window.appended(i, 1, i);
         }
         assertEquals(1000, window.txns());
+        assertEquals(8, window.capacity());
         // Ten entries behind from here on, never idle.
         for (int i = 1001; i <= 1100; i++) {
             window.appended(i, 1, i);
@@ -95,6 +96,16 @@ class WindowTest {
         }
         assertTrue(window.txns() < 30, window.txns() + " entries");
         assertTrue(window.ageNanos(1100) < 30, window.ageNanos(1100) + " ns");
+    }
+
+    @Test
+    void memoryIsBounded() {
+        Window window = new Window(Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE);
+        int small = window.capacity();
+        for (int i = 1; i <= 100_000; i++) {
+            window.appended(i, 1, i);
+        }
+        assertTrue(small < 1000 && window.capacity() < 20_000, small + " slots, then " + window.capacity());
     }
 
     @Test

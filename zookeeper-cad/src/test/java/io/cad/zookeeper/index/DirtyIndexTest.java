@@ -72,7 +72,8 @@ class DirtyIndexTest {
             for (String path : PATHS) {
                 long touched = model.getOrDefault(path, -1L);
                 assertEquals(touched > floor ? touched : barrier, index.required(path), path);
-                assertEquals(PATHS.stream().filter(p -> p.equals(path) || p.startsWith(path.equals("/") ? "/" : path + "/"))
+                String below = path.equals("/") ? "/" : path + "/";
+                assertEquals(PATHS.stream().filter(other -> other.equals(path) || other.startsWith(below))
                         .mapToLong(index::required).max().orElseThrow(), index.requiredUnder(path), path);
             }
         }
@@ -81,14 +82,14 @@ class DirtyIndexTest {
     /** The barrier rises by the bound only as far as it must. */
     @Test
     void theBoundCostsOnlyTheOldest() {
-        DirtyIndex index = new DirtyIndex(1000, 0);
-        for (int i = 1; i <= 1500; i++) {
+        DirtyIndex index = new DirtyIndex(5000, 0);
+        for (int i = 1; i <= 5500; i++) {
             index.touch("/" + i, i);
         }
         assertEquals(500, index.barrier());
-        assertEquals(1000, index.size());
+        assertEquals(5000, index.size());
         assertEquals(501, index.required("/501"));
-        index.durable(1500);
+        index.durable(5500);
         assertEquals(0, index.size());
     }
 
@@ -116,7 +117,7 @@ class DirtyIndexTest {
 
     private static final class Hammer {
         private static final int ITEMS = 50;
-        private static final int UPDATES = 50_000;
+        private static final int UPDATES = 20_000;
         private static final int READERS = 3;
         /** So many updates are not durable at least while updates go on. */
         private static final int LAG = 20;

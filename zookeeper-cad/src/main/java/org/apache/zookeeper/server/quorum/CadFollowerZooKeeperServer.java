@@ -36,7 +36,7 @@ final class CadFollowerZooKeeperServer extends FollowerZooKeeperServer implement
     @Override
     protected void setupRequestProcessors() {
         role = ((CadFollower) getFollower()).link
-            .begin(CadPeer.files(this), getZKDatabase().getDataTreeLastProcessedZxid(), "follower");
+            .begin(CadPeer.files(this), "follower");
         RequestProcessor last = new CadFinalRequestProcessor(this, role);
         commitProcessor = new CommitProcessor(last, Long.toString(getServerId()), true, getZooKeeperServerListener());
         commitProcessor.start();

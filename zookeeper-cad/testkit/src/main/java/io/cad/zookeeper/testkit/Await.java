@@ -7,12 +7,21 @@ import java.util.function.Supplier;
 
 /** Waits for a condition with a deadline, so that no test sleeps for a fixed time. */
 public final class Await {
-    private static final long POLL_MILLIS = 10;
+    private static final long POLL_MILLIS = 20;
 
-    /** A condition that may throw; throwing means "not yet". */
+    /** A condition that may throw; throwing anything but {@link Hopeless} means "not yet". */
     @FunctionalInterface
     public interface Condition {
         boolean holds() throws Exception;
+    }
+
+    /** The awaited event cannot happen any more; ends the wait at once. */
+    public static final class Hopeless extends RuntimeException {
+        private static final long serialVersionUID = 1;
+
+        public Hopeless(String message) {
+            super(message);
+        }
     }
 
     private Await() {
@@ -23,6 +32,7 @@ public final class Await {
      *
      * @param what names the awaited event in the error
      * @param state describes what was there instead, evaluated only on failure
+     * @throws Hopeless when the condition threw it
      * @throws TimeoutException when the condition did not hold within {@code limit}; its cause is the last exception
      */
     public static void until(String what, Duration limit, Condition condition, Supplier<String> state)
@@ -35,7 +45,7 @@ public final class Await {
                     return;
                 }
                 last = null;
-            } catch (InterruptedException e) {
+            } catch (InterruptedException | Hopeless e) {
                 throw e;
             } catch (Exception e) {
                 last = e;

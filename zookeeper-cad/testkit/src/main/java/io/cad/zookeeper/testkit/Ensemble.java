@@ -3,15 +3,16 @@ package io.cad.zookeeper.testkit;
 
 import io.cad.zookeeper.testkit.disk.Disk;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.Collectors;
 import org.apache.zookeeper.ZooKeeper;
@@ -107,21 +108,36 @@ public final class Ensemble implements AutoCloseable {
 
     /** Waits until a server calls itself leader. */
     public ServerProcess awaitLeader(Duration limit) throws InterruptedException, TimeoutException {
-        Await.until("a leader", limit, () -> failIfEnded() && leader().isPresent(), this::toString);
+        Await.until("a leader", limit, () -> {
+            if (servers.stream().noneMatch(ServerProcess::isRunning)) {
+                throw new Await.Hopeless("no server runs; see the log files below " + directory);
+            }
+            return leader().isPresent();
+        }, this::toString);
         return leader().orElseThrow(() -> new TimeoutException("the leader went away again; " + this));
     }
 
     /**
-     * Waits until every running server serves: it says so, and a session opened through it, which is a write committed
-     * by a quorum, succeeds.
+     * Waits until every server that was started serves: it says so, and a session opened through it, which is a write
+     * committed by a quorum, succeeds.
+     *
+     * @throws Await.Hopeless when one of them has ended: a server that refused to start will not serve later
      */
     public void awaitServing(Duration limit) throws InterruptedException, TimeoutException {
         long end = System.nanoTime() + limit.toNanos();
         for (ServerProcess server : servers) {
-            if (server.isRunning() || servers.stream().noneMatch(ServerProcess::isRunning)) {
-                Duration rest = Duration.ofNanos(Math.max(0, end - System.nanoTime()));
-                Await.until("server " + server.id() + " to serve", rest, () -> failIfEnded() && serves(server), this::toString);
+            if (!server.isExpected()) {
+                continue;
             }
+            Duration rest = Duration.ofNanos(Math.max(0, end - System.nanoTime()));
+            Await.until("server " + server.id() + " to serve", rest, () -> {
+                for (ServerProcess one : servers) {
+                    if (one.isExpected() && !one.isRunning()) {
+                        throw new Await.Hopeless("server " + one.id() + " has ended by itself; see " + one.logFile());
+                    }
+                }
+                return serves(server);
+            }, this::toString);
         }
     }
 
@@ -131,14 +147,6 @@ public final class Ensemble implements AutoCloseable {
         }
         ZooKeeper probe = Clients.connect(server.connectString(), PROBE_SESSION, Duration.ofSeconds(5));
         probe.close();
-        return true;
-    }
-
-    /** A server that refuses to start will not serve later: say so at once instead of waiting for the deadline. */
-    private boolean failIfEnded() {
-        if (servers.stream().noneMatch(ServerProcess::isRunning)) {
-            throw new IllegalStateException("no server runs; see the log files below " + directory);
-        }
         return true;
     }
 
@@ -196,15 +204,17 @@ public final class Ensemble implements AutoCloseable {
 
     /** Sums each numeric metric whose name has the prefix over all running servers. */
     public Map<String, Double> sumMetrics(String prefix) throws IOException {
-        Map<String, Double> sums = new LinkedHashMap<>();
-        for (ServerProcess server : servers) {
-            if (server.isRunning()) {
-                server.metrics().forEach((name, value) -> {
-                    if (name.startsWith(prefix) && value.matches("-?[0-9.]+([eE]-?[0-9]+)?")) {
-                        sums.merge(name, Double.valueOf(value), Double::sum);
-                    }
-                });
-            }
+        Map<String, Double> sums = new TreeMap<>();
+        try {
+            // At once, because a server under load takes its time to answer.
+            servers.parallelStream().filter(ServerProcess::isRunning).map(ServerProcess::metricsUnchecked)
+                    .collect(Collectors.toList()).forEach(metrics -> metrics.forEach((name, value) -> {
+                        if (name.startsWith(prefix) && value.matches("-?[0-9.]+([eE]-?[0-9]+)?")) {
+                            sums.merge(name, Double.valueOf(value), Double::sum);
+                        }
+                    }));
+        } catch (UncheckedIOException e) {
+            throw e.getCause();
         }
         return sums;
     }

@@ -4,6 +4,7 @@ package io.cad.zookeeper.testkit;
 import io.cad.zookeeper.testkit.disk.Disk;
 import java.io.File;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -32,6 +33,8 @@ public final class ServerProcess implements AutoCloseable {
     private final List<String> command;
     private Process process;
     private boolean paused;
+    /** Whether the server was started and not ended by us since. */
+    private boolean expected;
 
     ServerProcess(int id, Ports ports, Path directory, Disk disk, EnsembleConfig config) {
         this.id = id;
@@ -127,6 +130,11 @@ public final class ServerProcess implements AutoCloseable {
         return process != null && process.isAlive();
     }
 
+    /** Whether the server was started and neither stopped nor killed since; if it does not run, it ended by itself. */
+    synchronized boolean isExpected() {
+        return expected;
+    }
+
     /** Starts the process and returns at once; the log file is appended to. */
     public synchronized void start() throws IOException {
         if (isRunning()) {
@@ -139,6 +147,7 @@ public final class ServerProcess implements AutoCloseable {
         builder.redirectInput(new File("/dev/null"));
         process = builder.start();
         paused = false;
+        expected = true;
     }
 
     /**
@@ -152,6 +161,7 @@ public final class ServerProcess implements AutoCloseable {
         if (paused) {
             resume();
         }
+        expected = false;
         process.destroy();
         if (!process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS)) {
             throw new TimeoutException("server " + id + " still runs " + limit.toMillis() + " ms after SIGTERM; see " + logFile());
@@ -161,6 +171,7 @@ public final class ServerProcess implements AutoCloseable {
 
     /** SIGKILL, without waiting; see {@link #awaitEnd}. */
     public synchronized void kill() {
+        expected = false;
         if (process != null) {
             process.destroyForcibly();
         }
@@ -203,6 +214,14 @@ public final class ServerProcess implements AutoCloseable {
     /** The metrics of {@code mntr}, without their prefix zk_. */
     public Map<String, String> metrics() throws IOException {
         return FourLetterWord.parseMntr(fourLetterWord("mntr"));
+    }
+
+    Map<String, String> metricsUnchecked() {
+        try {
+            return metrics();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** What the server calls itself: leader, follower, observer; empty when it does not serve. */

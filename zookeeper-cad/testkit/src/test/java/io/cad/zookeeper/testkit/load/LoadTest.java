@@ -32,6 +32,22 @@ class LoadTest {
     }
 
     @Test
+    void eachFreshKeyIsHandedOutOnceBeforeAnyIsRepeated() {
+        FreshKeys fresh = new FreshKeys();
+        SplittableRandom random = new SplittableRandom(1);
+        for (int key = 1; key <= 10; key++) {
+            fresh.wrote(key);
+        }
+        for (int key = 1; key <= 10; key++) {
+            assertEquals(key, fresh.pick(random));
+        }
+        for (int key = 11; key <= 1000; key++) {
+            fresh.wrote(key);
+        }
+        assertEquals(1000 - 64 + 1, fresh.pick(random), "older ones have been overwritten");
+    }
+
+    @Test
     void percentilesAreOnesThatOccurred() {
         Latencies part = new Latencies();
         for (int i = 1; i <= 2000; i++) {
