@@ -23,7 +23,9 @@ import org.apache.zookeeper.ZooKeeper;
  * acknowledged. Every name is used once, so a lost write stays visible.
  */
 final class AcknowledgedWrites implements AutoCloseable {
-    static final String ROOT = "/written";
+    /** Keeps a test's listing of what is there below the 1 MiB that a client accepts. */
+    private static final long PACE_MILLIS = 5;
+    private static final String ROOT = "/written";
 
     private final String connectString;
     private final List<Thread> threads = new ArrayList<>();
@@ -39,7 +41,9 @@ final class AcknowledgedWrites implements AutoCloseable {
     static AcknowledgedWrites start(String connectString, int clients) throws Exception {
         AcknowledgedWrites load = new AcknowledgedWrites(connectString);
         try (ZooKeeper zooKeeper = RealClients.zooKeeper(connectString)) {
-            RealClients.create(zooKeeper, ROOT, "");
+            for (int client = 0; client < clients; client++) {
+                RealClients.create(zooKeeper, ROOT + client, "");
+            }
         }
         for (int client = 0; client < clients; client++) {
             int id = client;
@@ -57,15 +61,14 @@ final class AcknowledgedWrites implements AutoCloseable {
                 if (zooKeeper == null || !zooKeeper.getState().isAlive()) {
                     zooKeeper = new ZooKeeper(connectString, (int) RealClients.SESSION.toMillis(), event -> { });
                 }
-                String name = id + "-" + n;
+                String path = ROOT + id + "/" + n;
                 try {
-                    zooKeeper.create(ROOT + "/" + name, new byte[100], Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
-                    acknowledged.add(name);
+                    zooKeeper.create(path, new byte[100], Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
+                    acknowledged.add(path);
                 } catch (KeeperException e) {
                     unknown.incrementAndGet();
-                    // The client is looking for a server; without a pause it would fail thousands of creates meanwhile.
-                    Thread.sleep(10);
                 }
+                Thread.sleep(PACE_MILLIS);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -111,9 +114,12 @@ final class AcknowledgedWrites implements AutoCloseable {
             throw new IllegalStateException("a writer failed", failure);
         }
         try (ZooKeeper zooKeeper = RealClients.zooKeeper(server)) {
-            zooKeeper.sync(ROOT, (code, path, context) -> { }, null);
+            zooKeeper.sync("/", (code, path, context) -> { }, null);
             Set<String> missing = new HashSet<>(acknowledged);
-            missing.removeAll(zooKeeper.getChildren(ROOT, false));
+            for (int client = 0; client < threads.size(); client++) {
+                String parent = ROOT + client;
+                zooKeeper.getChildren(parent, false).forEach(name -> missing.remove(parent + "/" + name));
+            }
             return missing;
         }
     }

@@ -94,7 +94,7 @@ class DurableClientTest {
         System.out.println("seed " + SEED);
     }
 
-    /** The connection moves to a server that never heard of the write, whose sync would succeed. */
+    /** The session moves to a server that never heard of the write, whose sync would succeed. */
     @Test
     void aWriteThatDiesWithTheLeaderIsNeverCalledDurable() throws Exception {
         Ensemble ensemble = Ensemble.start(run, flushOnlyOnDemand(Mode.EVENTUAL_ASYNC));
@@ -104,12 +104,14 @@ class DurableClientTest {
         // The leader first, then the others.
         String servers = leader.connectString() + "," + followers.stream().map(ServerProcess::connectString)
                 .collect(Collectors.joining(","));
-        try (CuratorFramework curator = connectedTo(leader, servers); DurableClient client = new DurableClient(curator)) {
+        try (CuratorFramework curator = connectedTo(leader, servers); DurableClient client = new DurableClient(curator);
+                DurableClient asksLater = new DurableClient(curator)) {
             get(createDurably(client, "/early"));
             for (ServerProcess follower : followers) {
                 follower.pause();
             }
             get(create(client, "/acknowledged"));
+            get(create(asksLater, "/asked-later"));
             CompletableFuture<CuratorEvent> durable = createDurably(client, "/wanted");
             CompletableFuture<Void> all = client.durableUpToHere();
             // Replies keep their order: on the same connection this one would wait behind the barrier.
@@ -117,10 +119,10 @@ class DurableClientTest {
                 other.create().forPath("/later");
             }
             assertFalse(durable.isDone() || all.isDone(), "no quorum has it");
-            leader.kill();
-            leader.awaitEnd();
+            // Killed followers, too: resumed ones would find the leader's proposals in their sockets.
+            ensemble.killAll();
             for (ServerProcess follower : followers) {
-                follower.resume();
+                follower.start();
             }
             assertInstanceOf(DurabilityUnknownException.class,
                     assertThrows(ExecutionException.class, () -> get(durable)).getCause());
@@ -129,7 +131,12 @@ class DurableClientTest {
             assertTrue(curator.blockUntilConnected((int) LIMIT.toSeconds(), TimeUnit.SECONDS));
             assertNull(curator.checkExists().forPath("/wanted"), "not lost: the test shows nothing");
             assertNull(curator.checkExists().forPath("/acknowledged"));
+            assertNull(curator.checkExists().forPath("/asked-later"));
             assertNotNull(curator.checkExists().forPath("/early"));
+
+            // No barrier of this one was in flight, and one that it sent now would succeed.
+            assertInstanceOf(DurabilityUnknownException.class,
+                    assertThrows(ExecutionException.class, () -> get(asksLater.durableUpToHere())).getCause());
 
             // The client lives on; it forgets nothing until told to.
             get(createDurably(client, "/wanted"));
