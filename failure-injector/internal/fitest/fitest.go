@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package servertest cuts the power under stock servers.
-package servertest
+// Package fitest runs the fi binary in tests.
+package fitest
 
 import (
 	"encoding/json"
@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// fi runs the binary and decodes its JSON.
-func fi(t *testing.T, run string, into any, args ...string) {
+// FI runs the binary and decodes its JSON.
+func FI(t *testing.T, run string, into any, args ...string) {
 	t.Helper()
-	cmd := exec.Command(binary(t), append(args, "--json", "--run", run)...)
+	cmd := exec.Command(Binary(t), append([]string{"--json", "--run", run}, args...)...)
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
@@ -32,7 +32,8 @@ func fi(t *testing.T, run string, into any, args ...string) {
 	}
 }
 
-func binary(t *testing.T) string {
+// Binary is the path of the command.
+func Binary(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("../build/fi")
 	if err != nil {
@@ -44,20 +45,22 @@ func binary(t *testing.T) string {
 	return path
 }
 
-type crashReport struct {
+// A CrashReport is what `fi disk crash` says.
+type CrashReport struct {
 	FilesLost     int    `json:"files_lost"`
 	FilesReverted int    `json:"files_reverted"`
 	BytesLost     uint64 `json:"bytes_lost"`
 }
 
-func (a *crashReport) add(b crashReport) {
+// Add sums reports.
+func (a *CrashReport) Add(b CrashReport) {
 	a.FilesLost += b.FilesLost
 	a.FilesReverted += b.FilesReverted
 	a.BytesLost += b.BytesLost
 }
 
-// backends runs a test on every backend that works here.
-func backends(t *testing.T, test func(t *testing.T, backend string)) {
+// Backends runs a test on every backend that works here.
+func Backends(t *testing.T, test func(t *testing.T, backend string)) {
 	for _, b := range []string{"preload", "lossfs"} {
 		t.Run(b, func(t *testing.T) {
 			if b == "lossfs" {
@@ -72,20 +75,20 @@ func backends(t *testing.T, test func(t *testing.T, backend string)) {
 	}
 }
 
-// newRun is a run directory of which nothing is left after the test.
-func newRun(t *testing.T) (root, run string) {
+// NewRun is a run directory of which nothing is left after the test.
+func NewRun(t *testing.T) (root, run string) {
 	root = t.TempDir()
 	run = filepath.Join(root, "run")
-	t.Cleanup(func() { fi(t, run, nil, "down", "--all") })
+	t.Cleanup(func() { FI(t, run, nil, "down", "--all") })
 	return root, run
 }
 
-// newDisk makes a disk and returns the environment for whoever lives on it.
-func newDisk(t *testing.T, run, backend, name, live string) []string {
+// NewDisk makes a disk and returns the environment for whoever lives on it.
+func NewDisk(t *testing.T, run, backend, name, live string, more ...string) []string {
 	t.Helper()
-	fi(t, run, nil, "disk", "create", name, "--backend", backend, "--dir", live)
+	FI(t, run, nil, append([]string{"disk", "create", name, "--backend", backend, "--dir", live}, more...)...)
 	vars := map[string]string{}
-	fi(t, run, &vars, "disk", "env", name)
+	FI(t, run, &vars, "disk", "env", name)
 	env := os.Environ()
 	for k, v := range vars {
 		env = append(env, k+"="+v)
@@ -93,49 +96,51 @@ func newDisk(t *testing.T, run, backend, name, live string) []string {
 	return env
 }
 
-func crash(t *testing.T, run, name string) crashReport {
+// Crash cuts the power of a disk that processes may be leaving.
+func Crash(t *testing.T, run, name string) CrashReport {
 	t.Helper()
-	var r crashReport
-	fi(t, run, &r, "disk", "crash", name, "--wait", "20s")
+	var r CrashReport
+	FI(t, run, &r, "disk", "crash", name, "--wait", "20s")
 	return r
 }
 
-// start runs a command that dies with the test.
-func start(t *testing.T, env []string, dir, log string, args ...string) *exec.Cmd {
+// Start runs a command that dies with the test.
+func Start(t *testing.T, env []string, dir, log string, args ...string) *exec.Cmd {
 	t.Helper()
 	f, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	must(t, err)
+	Must(t, err)
 	defer f.Close()
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = env, dir, f, f
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
-	must(t, cmd.Start())
-	t.Cleanup(func() { kill(cmd) })
+	Must(t, cmd.Start())
+	t.Cleanup(func() { Kill(cmd) })
 	return cmd
 }
 
-func kill(cmd *exec.Cmd) {
+// Kill kills a process and waits until it is gone.
+func Kill(cmd *exec.Cmd) {
 	if cmd.ProcessState == nil {
 		cmd.Process.Kill()
 		cmd.Wait()
 	}
 }
 
-// freePorts asks the kernel for ports on loopback; all are held until all are known.
-func freePorts(t *testing.T, n int) []int {
+// FreePorts asks the kernel for ports on loopback; all are held until all are known.
+func FreePorts(t *testing.T, n int) []int {
 	t.Helper()
 	var ports []int
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
+		Must(t, err)
 		defer l.Close()
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	return ports
 }
 
-// await polls a condition of another process; the bound is generous.
-func await(t *testing.T, what string, ok func() bool) {
+// Await polls a condition of another process; the bound is generous.
+func Await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -144,15 +149,16 @@ func await(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func must(t *testing.T, err error) {
+// Must ends the test on an error.
+func Must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// logTail shows the end of a server's log when its test has failed.
-func logTail(t *testing.T, path string) {
+// LogTail shows the end of a server's log when its test has failed.
+func LogTail(t *testing.T, path string) {
 	t.Cleanup(func() {
 		if b, err := os.ReadFile(path); t.Failed() && err == nil {
 			t.Logf("end of %s:\n%s", filepath.Base(path), b[max(0, len(b)-3000):])
