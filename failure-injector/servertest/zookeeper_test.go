@@ -25,6 +25,8 @@ type ensemble struct {
 	t       *testing.T
 	run     string
 	servers []*zkServer
+
+	dataDirs []string
 }
 
 type zkServer struct {
@@ -50,6 +52,7 @@ func newEnsemble(t *testing.T, n int, backend, forceSync string) *ensemble {
 		s := &zkServer{disk: fmt.Sprint("zk", id), client: fmt.Sprintf("127.0.0.1:%d", ports[3*i])}
 		s.env = fitest.NewDisk(t, run, backend, s.disk, live)
 		data := filepath.Join(live, "data")
+		e.dataDirs = append(e.dataDirs, data)
 		fitest.Must(t, os.MkdirAll(data, 0o755))
 		fitest.Must(t, os.WriteFile(filepath.Join(data, "myid"), fmt.Appendln(nil, id), 0o644))
 		fitest.FI(t, run, nil, "disk", "sync", s.disk)
@@ -76,7 +79,7 @@ func (e *ensemble) start() {
 	for _, s := range e.servers {
 		fitest.Await(e.t, "server "+s.client, func() bool {
 			answer := s.ask("srvr")
-			return strings.Contains(answer, "Mode: leader") || strings.Contains(answer, "Mode: follower")
+			return strings.Contains(answer, "Mode: ") && !strings.Contains(answer, "Mode: observer")
 		})
 	}
 }
