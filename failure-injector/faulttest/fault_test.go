@@ -210,11 +210,9 @@ func TestNoSpace(t *testing.T) {
 	})
 }
 
+// Not for preload: preload uses the space of the directory below.
 func TestCapacity(t *testing.T) {
-	fitest.Backends(t, func(t *testing.T, backend string) {
-		if backend != "lossfs" {
-			return // preload uses the space of the directory below
-		}
+	fitest.On(t, "lossfs", func(t *testing.T, backend string) {
 		r := newRig(t, backend, "--size", "1MiB")
 		r.do(openF)
 		written := 0
@@ -339,11 +337,9 @@ func TestTorn(t *testing.T) {
 	})
 }
 
+// Not for preload: the preload backend has no process that could write back.
 func TestWriteBackAge(t *testing.T) {
-	fitest.Backends(t, func(t *testing.T, backend string) {
-		if backend != "lossfs" {
-			return // the preload backend has no process that could write back
-		}
+	fitest.On(t, "lossfs", func(t *testing.T, backend string) {
 		r := newRig(t, backend, "--write-back", "50ms")
 		r.do(openF, write9)
 		var s struct {
@@ -403,11 +399,9 @@ func TestTriggers(t *testing.T) {
 	})
 }
 
+// Not for preload: it refuses (doctor's table).
 func TestCorruption(t *testing.T) {
-	fitest.Backends(t, func(t *testing.T, backend string) {
-		if backend != "lossfs" {
-			return // refused, see doctor
-		}
+	fitest.On(t, "lossfs", func(t *testing.T, backend string) {
 		r := newRig(t, backend)
 		r.do(openF, "p 0 - - 0 6000 1", fsync)
 		before, err := os.ReadFile(filepath.Join(r.live, "f"))
@@ -429,11 +423,9 @@ func TestCorruption(t *testing.T) {
 	})
 }
 
+// Not for preload: has no daemon.
 func TestDaemonKilled(t *testing.T) {
-	fitest.Backends(t, func(t *testing.T, backend string) {
-		if backend != "lossfs" {
-			return // has no daemon
-		}
+	fitest.On(t, "lossfs", func(t *testing.T, backend string) {
 		r := newRig(t, backend)
 		var s struct {
 			Daemon int `json:"daemon_pid"`

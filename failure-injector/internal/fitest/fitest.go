@@ -61,18 +61,22 @@ func (a *CrashReport) Add(b CrashReport) {
 
 // Backends runs a test on every backend that works here.
 func Backends(t *testing.T, test func(t *testing.T, backend string)) {
-	for _, b := range []string{"preload", "lossfs"} {
-		t.Run(b, func(t *testing.T) {
-			if b == "lossfs" {
-				f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-				if err != nil || os.Geteuid() != 0 {
-					t.Skip("needs root and /dev/fuse (fi doctor)")
-				}
-				f.Close()
+	On(t, "preload", test)
+	On(t, "lossfs", test)
+}
+
+// On runs a test on one backend, or skips it if that does not work here.
+func On(t *testing.T, backend string, test func(t *testing.T, backend string)) {
+	t.Run(backend, func(t *testing.T) {
+		if backend == "lossfs" {
+			f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+			if err != nil || os.Geteuid() != 0 {
+				t.Skip("needs root and /dev/fuse (fi doctor)")
 			}
-			test(t, b)
-		})
-	}
+			f.Close()
+		}
+		test(t, backend)
+	})
 }
 
 // NewRun is a run directory of which nothing is left after the test.
