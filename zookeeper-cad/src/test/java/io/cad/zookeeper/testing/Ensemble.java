@@ -112,7 +112,7 @@ public final class Ensemble implements AutoCloseable {
 
     /** Starts every server and waits until all serve. */
     public Ensemble startAll() {
-        servers.keySet().forEach(this::start);
+        servers.keySet().forEach(this::launch);
         servers.keySet().forEach(this::awaitServing);
         return this;
     }
@@ -120,7 +120,7 @@ public final class Ensemble implements AutoCloseable {
     /** Starts some servers, at least a quorum, and waits until they serve. */
     public Ensemble start(long... ids) {
         for (long id : ids) {
-            start(id);
+            launch(id);
         }
         for (long id : ids) {
             awaitServing(id);
@@ -129,7 +129,7 @@ public final class Ensemble implements AutoCloseable {
     }
 
     /** Starts one server without waiting for anything. */
-    public QuorumPeer start(long id) {
+    public QuorumPeer launch(long id) {
         try {
             System.setProperty(ServerCnxnFactory.ZOOKEEPER_SERVER_CNXN_FACTORY, transport.factory);
             System.setProperty("zookeeper.admin.enableServer",
@@ -159,8 +159,7 @@ public final class Ensemble implements AutoCloseable {
     public void awaitServing(long id) {
         Await.until("server " + id + " serves", () -> {
             ZooKeeperServer server = server(id);
-            return server != null && server.isRunning() && server.serverStats().getServerState() != null
-                && !server.serverStats().getServerState().equals("null") && isEstablished(server);
+            return server != null && server.isRunning() && isEstablished(server) && command(id, "isro").equals("rw");
         });
     }
 
