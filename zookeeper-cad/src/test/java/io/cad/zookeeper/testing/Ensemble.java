@@ -21,6 +21,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.apache.zookeeper.server.CadConnections;
 import org.apache.zookeeper.server.ServerCnxnFactory;
@@ -110,11 +111,14 @@ public final class Ensemble implements AutoCloseable {
         return new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
     }
 
-    /** Starts every server and waits until all serve. */
+    /**
+     * Starts every server and waits until all serve. A bare majority first: when more start at once, some may elect
+     * one that the others do not follow, and wait for it.
+     */
     public Ensemble startAll() {
-        servers.keySet().forEach(this::launch);
-        servers.keySet().forEach(this::awaitServing);
-        return this;
+        long voters = servers.values().stream().filter(server -> server.type == LearnerType.PARTICIPANT).count();
+        start(LongStream.rangeClosed(1, voters / 2 + 1).toArray());
+        return start(LongStream.rangeClosed(voters / 2 + 2, servers.size()).toArray());
     }
 
     /** Starts some servers, at least a quorum, and waits until they serve. */
