@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"cad/failure-injector/internal/fitest"
 )
 
 type redis struct {
@@ -66,20 +68,20 @@ func TestRedisPowerLoss(t *testing.T) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("needs redis-server (`make -C failure-injector servers`)")
 	}
-	backends(t, func(t *testing.T, backend string) {
+	fitest.Backends(t, func(t *testing.T, backend string) {
 		for _, fsync := range []string{"always", "everysec"} {
 			t.Run(fsync, func(t *testing.T) {
-				root, run := newRun(t)
+				root, run := fitest.NewRun(t)
 				live := filepath.Join(root, "disk")
-				env := newDisk(t, run, backend, "redis", live)
-				port, log := freePorts(t, 1)[0], filepath.Join(root, "redis.log")
-				logTail(t, log)
+				env := fitest.NewDisk(t, run, backend, "redis", live)
+				port, log := fitest.FreePorts(t, 1)[0], filepath.Join(root, "redis.log")
+				fitest.LogTail(t, log)
 				args := []string{"redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", live,
 					"--appendonly", "yes", "--appendfsync", fsync, "--save", ""}
 				var r *redis
 				up := func() *exec.Cmd {
-					cmd := start(t, env, "", log, args...)
-					await(t, "redis", func() bool {
+					cmd := fitest.Start(t, env, "", log, args...)
+					fitest.Await(t, "redis", func() bool {
 						c, err := dialRedis(port)
 						if err != nil {
 							return false
@@ -105,21 +107,21 @@ func TestRedisPowerLoss(t *testing.T) {
 				}
 				write(2000)
 				_, err := r.do("BGREWRITEAOF")
-				must(t, err)
+				fitest.Must(t, err)
 				write(500)
-				await(t, "the rewrite", func() bool {
+				fitest.Await(t, "the rewrite", func() bool {
 					info, err := r.do("INFO persistence")
-					must(t, err)
+					fitest.Must(t, err)
 					return strings.Contains(info, "aof_rewrite_in_progress:0")
 				})
 				write(2500)
-				kill(cmd)
-				lost := crash(t, run, "redis")
+				fitest.Kill(cmd)
+				lost := fitest.Crash(t, run, "redis")
 				up()
 				size, err := r.do("DBSIZE")
-				must(t, err)
+				fitest.Must(t, err)
 				n, err := strconv.Atoi(strings.TrimPrefix(size, ":"))
-				must(t, err)
+				fitest.Must(t, err)
 				t.Logf("appendfsync %s: %d acknowledged, %d there after the power loss; %+v", fsync, acked, n, lost)
 				if fsync == "always" && n != acked {
 					t.Errorf("%d acknowledged writes are missing", acked-n)

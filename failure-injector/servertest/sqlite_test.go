@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"cad/failure-injector/internal/fitest"
 )
 
 const sqliteWriter = `
@@ -33,19 +35,19 @@ print(db.execute("PRAGMA integrity_check").fetchone()[0], db.execute("SELECT cou
 // SQLite keeps its promise on both backends, with either kind of journal; told
 // not to sync, it does not.
 func TestSQLitePowerLoss(t *testing.T) {
-	backends(t, func(t *testing.T, backend string) {
+	fitest.Backends(t, func(t *testing.T, backend string) {
 		for _, mode := range [][2]string{{"DELETE", "EXTRA"}, {"DELETE", "FULL"}, {"WAL", "FULL"}, {"WAL", "OFF"}} {
 			t.Run(mode[0]+"/"+mode[1], func(t *testing.T) {
-				root, run := newRun(t)
+				root, run := fitest.NewRun(t)
 				live := filepath.Join(root, "disk")
-				env := newDisk(t, run, backend, "db", live)
+				env := fitest.NewDisk(t, run, backend, "db", live)
 				file := filepath.Join(live, "db")
 				cmd := exec.Command("python3", "-c", sqliteWriter, file, mode[0], mode[1])
 				cmd.Env = env
 				out, err := cmd.StdoutPipe()
-				must(t, err)
-				must(t, cmd.Start())
-				defer kill(cmd)
+				fitest.Must(t, err)
+				fitest.Must(t, cmd.Start())
+				defer fitest.Kill(cmd)
 				acked := 0
 				for s := bufio.NewScanner(out); s.Scan(); {
 					if acked, err = strconv.Atoi(s.Text()); err != nil {
@@ -55,8 +57,8 @@ func TestSQLitePowerLoss(t *testing.T) {
 						cmd.Process.Kill()
 					}
 				}
-				kill(cmd)
-				lost := crash(t, run, "db")
+				fitest.Kill(cmd)
+				lost := fitest.Crash(t, run, "db")
 				reader := exec.Command("python3", "-c", sqliteReader, file)
 				reader.Env = env
 				answer, err := reader.CombinedOutput()
@@ -67,10 +69,10 @@ func TestSQLitePowerLoss(t *testing.T) {
 					}
 					return
 				}
-				must(t, err)
+				fitest.Must(t, err)
 				ok, n, _ := strings.Cut(strings.TrimSpace(string(answer)), " ")
 				count, err := strconv.Atoi(n)
-				must(t, err)
+				fitest.Must(t, err)
 				promised := acked
 				if mode == [2]string{"DELETE", "FULL"} {
 					// It commits by unlinking its journal, and syncs the directory

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package servertest cuts the power under stock servers.
 package servertest
 
 import (
@@ -16,12 +17,16 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"cad/failure-injector/internal/fitest"
 )
 
 type ensemble struct {
 	t       *testing.T
 	run     string
 	servers []*zkServer
+
+	dataDirs []string
 }
 
 type zkServer struct {
@@ -38,26 +43,27 @@ func newEnsemble(t *testing.T, n int, backend, forceSync string) *ensemble {
 	if err != nil || len(jars) == 0 {
 		t.Fatal("no stock ZooKeeper in build/zookeeper: run `make -C failure-injector servers`")
 	}
-	root, run := newRun(t)
+	root, run := fitest.NewRun(t)
 	e := &ensemble{t: t, run: run}
-	ports := freePorts(t, 3*n)
+	ports := fitest.FreePorts(t, 3*n)
 	for i := range n {
 		id := i + 1
 		live := filepath.Join(root, fmt.Sprint("disk", id))
 		s := &zkServer{disk: fmt.Sprint("zk", id), client: fmt.Sprintf("127.0.0.1:%d", ports[3*i])}
-		s.env = newDisk(t, run, backend, s.disk, live)
+		s.env = fitest.NewDisk(t, run, backend, s.disk, live)
 		data := filepath.Join(live, "data")
-		must(t, os.MkdirAll(data, 0o755))
-		must(t, os.WriteFile(filepath.Join(data, "myid"), fmt.Appendln(nil, id), 0o644))
-		fi(t, run, nil, "disk", "sync", s.disk)
+		e.dataDirs = append(e.dataDirs, data)
+		fitest.Must(t, os.MkdirAll(data, 0o755))
+		fitest.Must(t, os.WriteFile(filepath.Join(data, "myid"), fmt.Appendln(nil, id), 0o644))
+		fitest.FI(t, run, nil, "disk", "sync", s.disk)
 		cfg := fmt.Sprintf("dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\ntickTime=500\ninitLimit=20\nsyncLimit=10\nadmin.enableServer=false\n4lw.commands.whitelist=*\nforceSync=%s\nmaxClientCnxns=0\n", data, ports[3*i], forceSync)
 		for j := range n {
 			cfg += fmt.Sprintf("server.%d=127.0.0.1:%d:%d\n", j+1, ports[3*j+1], ports[3*j+2])
 		}
 		path := filepath.Join(root, s.disk+".cfg")
-		must(t, os.WriteFile(path, []byte(cfg), 0o644))
+		fitest.Must(t, os.WriteFile(path, []byte(cfg), 0o644))
 		s.log = filepath.Join(root, s.disk+".log")
-		logTail(t, s.log)
+		fitest.LogTail(t, s.log)
 		s.args = []string{"java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", strings.Join(jars, ":"),
 			"org.apache.zookeeper.server.quorum.QuorumPeerMain", path}
 		e.servers = append(e.servers, s)
@@ -68,12 +74,12 @@ func newEnsemble(t *testing.T, n int, backend, forceSync string) *ensemble {
 
 func (e *ensemble) start() {
 	for _, s := range e.servers {
-		s.cmd = start(e.t, s.env, "", s.log, s.args...)
+		s.cmd = fitest.Start(e.t, s.env, "", s.log, s.args...)
 	}
 	for _, s := range e.servers {
-		await(e.t, "server "+s.client, func() bool {
+		fitest.Await(e.t, "server "+s.client, func() bool {
 			answer := s.ask("srvr")
-			return strings.Contains(answer, "Mode: leader") || strings.Contains(answer, "Mode: follower")
+			return strings.Contains(answer, "Mode: ") && !strings.Contains(answer, "Mode: observer")
 		})
 	}
 }
@@ -94,7 +100,7 @@ func (s *zkServer) ask(word string) string {
 func (e *ensemble) kill() {
 	for _, s := range e.servers {
 		if s.cmd != nil {
-			kill(s.cmd)
+			fitest.Kill(s.cmd)
 			s.cmd = nil
 		}
 	}
@@ -106,13 +112,13 @@ func (quiet) Printf(string, ...any) {}
 
 func (e *ensemble) connect(s *zkServer) *zk.Conn {
 	c, _, err := zk.Connect([]string{s.client}, 10*time.Second, zk.WithLogger(quiet{}))
-	must(e.t, err)
+	fitest.Must(e.t, err)
 	return c
 }
 
 // loadAndCut creates nodes from many clients until enough are acknowledged,
 // cuts the power in the middle of it, and returns what had been acknowledged.
-func (e *ensemble) loadAndCut(enough int64) (acked []string, lost crashReport) {
+func (e *ensemble) loadAndCut(enough int64) (acked []string, lost fitest.CrashReport) {
 	var mu sync.Mutex
 	var count atomic.Int64
 	var stop atomic.Bool
@@ -146,7 +152,7 @@ func (e *ensemble) loadAndCut(enough int64) (acked []string, lost crashReport) {
 	e.kill()
 	stop.Store(true)
 	for _, s := range e.servers {
-		lost.add(crash(e.t, e.run, s.disk))
+		lost.Add(fitest.Crash(e.t, e.run, s.disk))
 	}
 	wg.Wait()
 	return acked, lost
@@ -156,11 +162,11 @@ func (e *ensemble) missing(acked []string) int {
 	c := e.connect(e.servers[0])
 	defer c.Close()
 	_, err := c.Sync("/")
-	must(e.t, err)
+	fitest.Must(e.t, err)
 	missing := 0
 	for _, p := range acked {
 		there, _, err := c.Exists(p)
-		must(e.t, err)
+		fitest.Must(e.t, err)
 		if !there {
 			missing++
 		}
@@ -171,13 +177,13 @@ func (e *ensemble) missing(acked []string) int {
 // Stock ZooKeeper, power off under all servers: with forceSync nothing that
 // was acknowledged is lost, without it something is.
 func TestZooKeeperPowerLoss(t *testing.T) {
-	backends(t, func(t *testing.T, backend string) {
+	fitest.Backends(t, func(t *testing.T, backend string) {
 		for _, forceSync := range []string{"yes", "no"} {
 			t.Run("forceSync="+forceSync, func(t *testing.T) {
 				e := newEnsemble(t, 3, backend, forceSync)
 				e.start()
 				for _, s := range e.servers { // ZooKeeper does not sync its first snapshot
-					fi(t, e.run, nil, "disk", "sync", s.disk)
+					fitest.FI(t, e.run, nil, "disk", "sync", s.disk)
 				}
 				acked, lost := e.loadAndCut(1500)
 				e.start()

@@ -19,7 +19,7 @@ import (
 
 // Verbs on a whole run directory.
 
-var groupOrder = []string{"disk", "status", "heal", "down", "daemon", "doctor"}
+var groupOrder = []string{"host", "disk", "proc", "status", "heal", "down", "daemon", "doctor"}
 
 func backendOf(run disk.Run, spec disk.Spec) backend {
 	if spec.Backend == "lossfs" {
@@ -80,7 +80,7 @@ func runStatus(c *call) error {
 	return c.print(s, text)
 }
 
-// heal takes every fault and delay back; nothing is restarted or destroyed.
+// heal takes every fault, delay and pause back; nothing is restarted or destroyed.
 func heal(c *call) error {
 	everything := c.flags.Bool("all", false, "")
 	if err := c.parse(0); err != nil {
@@ -106,6 +106,9 @@ func heal(c *call) error {
 		}
 		healed = append(healed, spec.Name)
 	}
+	if err := contAll(c.run); err != nil {
+		return err
+	}
 	return c.print(map[string]any{"healed": healed}, "no faults on "+strings.Join(healed, ", "))
 }
 
@@ -124,6 +127,9 @@ func down(c *call) error {
 	}
 	gone := []string{}
 	var failed []error
+	if err := removeProcs(c.run); err != nil {
+		failed = append(failed, err)
+	}
 	for _, spec := range all {
 		if err := backendOf(c.run, spec).Destroy(true); err != nil {
 			failed = append(failed, err)
@@ -143,7 +149,7 @@ func down(c *call) error {
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
-	for _, f := range []string{"daemon.sock", "daemon.lock", "daemon.log", "lib", "disks"} {
+	for _, f := range []string{"daemon.sock", "daemon.lock", "daemon.log", "lib", "disks", "procs", "hosts"} {
 		os.RemoveAll(filepath.Join(string(c.run), f))
 	}
 	os.Remove(string(c.run)) // if nothing else is in it

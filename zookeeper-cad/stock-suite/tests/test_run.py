@@ -76,8 +76,10 @@ class RunnerTest(unittest.TestCase):
         for outcome in ("crashed", "timeout"):
             self.assertTrue(suite.is_failure(self.runner([(outcome, [])]).run_class("cad", "x.ATest", [], "b")))
 
-    def test_a_class_without_tests_says_so(self):
-        self.assertEqual("no tests", self.runner([("ran", [])]).run_class("stock", "x.ATest", [], "b")["outcome"])
+    def test_a_class_without_tests_is_a_failure(self):
+        line = self.runner([("ran", [])]).run_class("stock", "x.ATest", [], "b")
+        self.assertEqual("no tests", line["outcome"])
+        self.assertTrue(suite.is_failure(line))
 
     def test_only_listed_tests_are_repeated(self):
         fail, ok = ("ran", [test("failed")]), ("ran", [test("passed")])

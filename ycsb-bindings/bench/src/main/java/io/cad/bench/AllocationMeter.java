@@ -4,7 +4,6 @@ package io.cad.bench;
 import com.sun.management.ThreadMXBean;
 import com.sun.tools.attach.AttachNotSupportedException;
 import com.sun.tools.attach.VirtualMachine;
-import io.cad.zookeeper.testkit.Ensemble;
 import io.cad.zookeeper.testkit.ServerProcess;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -16,14 +15,14 @@ import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 
-/** Bytes that the threads of an ensemble's servers have allocated, by the JVM's own account. */
+/** Bytes that the threads of servers have allocated, by the JVM's own account. */
 final class AllocationMeter implements AutoCloseable {
     private final List<JMXConnector> connectors = new ArrayList<>();
     private final List<ThreadMXBean> servers = new ArrayList<>();
 
     /** Attaches to each server; the management agent that this loads stays in it. */
-    AllocationMeter(Ensemble ensemble) throws IOException, AttachNotSupportedException {
-        for (ServerProcess server : ensemble.servers()) {
+    AllocationMeter(List<ServerProcess> processes) throws IOException, AttachNotSupportedException {
+        for (ServerProcess server : processes) {
             VirtualMachine machine = VirtualMachine.attach(Long.toString(server.pid()));
             try {
                 JMXConnector connector = JMXConnectorFactory.connect(new JMXServiceURL(machine.startLocalManagementAgent()));

@@ -36,22 +36,27 @@ final class Subject implements AutoCloseable {
         this.load = load;
     }
 
-    static Subject start(RunDirectory run, String name, Mode mode, Jars jars, String fi, int servers, int clients, long seed)
-            throws Exception {
+    /**
+     * Starts a system and fills it.
+     *
+     * @param allocations whether to count allocated bytes, which needs a management agent in each server
+     */
+    static Subject start(RunDirectory run, Mode mode, Jars jars, String fi, int servers, int clients, long seed,
+            boolean allocations) throws Exception {
         EnsembleConfig config = new EnsembleConfig(mode.build(jars.serverJar(), jars.plugins()), servers)
-                .name(name).cfg(mode.cfg()).profile(JvmProfile.BENCH).disks(FiDisk.provider(fi, false, seed));
+                .name(mode.label()).cfg(mode.cfg()).profile(JvmProfile.BENCH).disks(FiDisk.provider(fi, false, seed));
         Ensemble ensemble = Ensemble.start(run, config);
         ModeCheck.requireActive(mode, ensemble);
         LoadSpec spec = new LoadSpec(clients, KEYS, VALUE_BYTES, ZIPFIAN, ANY_SHARE, 0, seed);
         LoadGenerator load = LoadGenerator.open(spec, List.of(ensemble.awaitLeader(Ensemble.START_LIMIT)), 0);
         run.onClose(load);
         load.populate();
-        AllocationMeter allocation = new AllocationMeter(ensemble);
+        AllocationMeter allocation = new AllocationMeter(allocations ? ensemble.servers() : List.of());
         run.onClose(allocation);
         return new Subject(mode, ensemble, allocation, load);
     }
 
-    /** What one slice gave, per system. Latencies in ms. */
+    /** What one slice gave, per system. Latencies in ms; bytesPerOp is 0 where allocations are not counted. */
     record Sample(double opsPerSecond, long ops, double readP50, double readP99, double writeP50, double writeP99, long errors,
             double cpuSecondsPerOp, double bytesPerOp, double cpuSeconds, double seconds, Map<String, Double> metrics) {
 

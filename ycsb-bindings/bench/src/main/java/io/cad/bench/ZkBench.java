@@ -138,11 +138,12 @@ public final class ZkBench {
         }
         Set<Mode> modes = new LinkedHashSet<>();
         missing.forEach(cell -> modes.addAll(List.of(cell.mode(), cell.over())));
+        boolean allocations = group.stream().anyMatch(cell -> cell.figure() == Cell.Figure.BYTES_PER_OP);
         Map<Mode, Subject> subjects = new EnumMap<>(Mode.class);
         try (RunDirectory run = RunDirectory.create(out, "run")) {
             for (Mode mode : modes) {
                 System.out.println("start " + mode.label() + ": " + mode.describe());
-                subjects.put(mode, Subject.start(run, mode.label(), mode, jars, fi, servers, missing.get(0).clients(), seed));
+                subjects.put(mode, Subject.start(run, mode, jars, fi, servers, missing.get(0).clients(), seed, allocations));
             }
             System.out.printf("warm up %d systems, %.0f s each%n", subjects.size(), plan.warmUpSeconds());
             // In turns, so that all compile under the same conditions.

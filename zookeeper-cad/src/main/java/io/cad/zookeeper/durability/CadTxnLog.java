@@ -107,11 +107,7 @@ public final class CadTxnLog implements TxnLog {
             LOG.warn("Current zxid 0x{} is <= 0x{}", Long.toHexString(zxid), Long.toHexString(lastAppended));
         }
         if (channel == null) {
-            try {
-                open(zxid);
-            } catch (IOException e) {
-                throw FailStop.storage("Creating " + file, e);
-            }
+            open(zxid);
         }
         int size = record.length + RECORD_OVERHEAD;
         if (buffer.remaining() < size) {
@@ -126,7 +122,15 @@ public final class CadTxnLog implements TxnLog {
         lastAppended = Math.max(lastAppended, zxid);
     }
 
-    private void open(long zxid) throws IOException {
+    private void open(long zxid) {
+        try {
+            create(zxid);
+        } catch (IOException e) {
+            throw FailStop.storage("Creating " + file, e);
+        }
+    }
+
+    private void create(long zxid) throws IOException {
         file = new File(logDir, Util.makeLogName(zxid));
         LOG.info("Creating new log file: {}", file.getName());
         channel = FileChannel.open(file.toPath(),
@@ -169,10 +173,10 @@ public final class CadTxnLog implements TxnLog {
         buffer.clear();
     }
 
-    /** Preallocates as upstream does, by the position before the records that are about to be written. */
+    /** Preallocates as upstream does, so that most syncs need not record a new file size. */
     private void pad() throws IOException {
         long size = FilePadding.calculateFileSizeWithPadding(position, fileSize, FilePadding.getPreAllocSize());
-        if (size > fileSize) {
+        if (size != fileSize) {
             channel.write(ByteBuffer.wrap(new byte[1]), size - 1);
             fileSize = size;
         }
@@ -249,12 +253,12 @@ public final class CadTxnLog implements TxnLog {
      * one is synced, so at most the newest can have a torn tail (rule E6).
      */
     @Override
-    public void rollLog() throws IOException {
+    public void rollLog() {
         synchronized (syncLock) {
             commit();
             synchronized (this) {
                 if (channel != null) {
-                    channel.close();
+                    finish();
                     channel = null;
                     previousFiles += position;
                     position = 0;
@@ -264,8 +268,17 @@ public final class CadTxnLog implements TxnLog {
         }
     }
 
+    private void finish() {
+        try {
+            store.segments().finished(file, lastWritten);
+            channel.close();
+        } catch (IOException e) {
+            throw FailStop.storage("Finishing " + file, e);
+        }
+    }
+
     @Override
-    public void close() throws IOException {
+    public void close() {
         rollLog();
     }
 

@@ -7,16 +7,14 @@ import io.cad.zookeeper.durability.Store;
 import java.io.File;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
-import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Takes back, from log and snapshots, what a new leader does not have (rule
- * E4). Order matters: every crash point leaves the old history, a prefix of
- * it, or the new one.
+ * Cuts from the log what a new leader does not have (rule E4). Order matters:
+ * every crash point leaves the old history or a prefix of it.
  */
 public final class Rollback {
 
@@ -78,33 +76,6 @@ public final class Rollback {
         }
         Directories.sync(logDir);
         LOG.info("The log ends at {} now", Indices.format(zxid));
-    }
-
-    /**
-     * A snapshot from the leader replaced the whole history and is durable:
-     * removes every log file, newest first, and every snapshot above it.
-     *
-     * @param base index of the new snapshot
-     */
-    public static void adopt(File logDir, File snapDir, long base) throws IOException {
-        RolledBack.keep(logDir, base, "the leader's state replaces them");
-        Store.of(logDir).cut(base);
-        Store.of(logDir).needFullState(false);
-        int removed = 0;
-        for (File log : HistoryFiles.logs(logDir)) {
-            Files.delete(log.toPath());
-            removed++;
-        }
-        Directories.sync(logDir);
-        for (File snapshot : HistoryFiles.snapshots(snapDir)) {
-            if (HistoryFiles.index(snapshot) > base) {
-                Files.delete(snapshot.toPath());
-                removed++;
-            }
-        }
-        Directories.sync(snapDir);
-        LOG.info("Took over the leader's state at {}; {} files of the old history removed",
-            Indices.format(base), removed);
     }
 
     private static void syncFile(File file) throws IOException {

@@ -35,12 +35,21 @@ final class RolledBack {
     }
 
     /**
-     * Copies the records above an index before they are cut. Says in one log
-     * line how many there are.
+     * Copies the records above an index before they are cut, if it can. Says in
+     * one log line how many there are.
      *
      * @param why what takes them back
      */
-    static void keep(File logDir, long above, String why) throws IOException {
+    static void keep(File logDir, long above, String why) {
+        try {
+            copy(logDir, above, why);
+        } catch (IOException e) {
+            LOG.warn("Changes above {} are rolled back and could not be kept aside: {}",
+                Indices.format(above), e.toString());
+        }
+    }
+
+    private static void copy(File logDir, long above, String why) throws IOException {
         List<File> oldestFirst = new ArrayList<>(HistoryFiles.logs(logDir));
         oldestFirst.sort(Comparator.comparingLong(HistoryFiles::index));
         Copy copy = new Copy(above);

@@ -237,6 +237,7 @@ class LogRepairTest {
     void holeBeforeAFileOfANewerEpochIsRefused() throws IOException {
         File file = write(at(1), at(10));
         write(Indices.of(2, 1), Indices.of(2, 5));
+        Store.of(directory).segments().finished(file, at(10));
         LogFiles.zero(file, LogFiles.positions(file).get(at(8)), file.length());
         mark(Indices.of(2, 5));
         refusedUnchanged();

@@ -14,6 +14,7 @@ import io.cad.zookeeper.testing.LogFiles;
 import io.cad.zookeeper.testing.Settings;
 import java.io.File;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -164,8 +165,8 @@ class RollbackTest {
         append(at(11), at(20));
         snapshot(at(18));
         snapshot(at(15));
-        files.rollLog();
-        Rollback.adopt(directory, directory, at(15));
+        files.close();
+        Adoption.adopt(incoming(at(15)), directory, directory);
         assertEquals(at(15), Store.of(directory).mark().value());
         assertEquals(at(15), restored().lastProcessedZxid);
         assertFalse(new File(directory, "snapshot." + Long.toHexString(at(18))).exists());
@@ -182,11 +183,19 @@ class RollbackTest {
         File obstacle = LogFiles.file(directory, at(6));
         assertTrue(new File(obstacle, "not-empty").mkdirs());
         snapshot(at(18));
+        snapshot(at(15));
+        File synced = incoming(at(15));
         Store.of(directory).mark().raise(at(20));
-        assertThrows(IOException.class, () -> Rollback.adopt(directory, directory, at(15)));
+        assertThrows(IOException.class, () -> Adoption.adopt(synced, directory, directory));
         assertEquals(at(15), Store.of(directory).mark().value(), "the mark is lowered before anything goes");
         assertFalse(LogFiles.file(directory, at(11)).exists(), "the newest log goes first");
         assertTrue(LogFiles.file(directory, at(1)).exists(), "the oldest log goes last");
         assertTrue(new File(directory, "snapshot." + Long.toHexString(at(18))).exists(), "snapshots go after logs");
+    }
+
+    /** A snapshot as it arrives: durable, where no start reads it. */
+    private File incoming(long index) throws IOException {
+        String name = "snapshot." + Long.toHexString(index);
+        return Files.move(directory.toPath().resolve(name), temp.resolve(name)).toFile();
     }
 }

@@ -73,9 +73,7 @@ final class CadObserverZooKeeperServer extends ObserverZooKeeperServer implement
 
     @Override
     public File takeSnapshot(boolean syncSnap, boolean isSevere) throws IOException {
-        File snapshot = super.takeSnapshot(syncSnap, isSevere);
-        CadPeer.adoptSnapshot(self, this);
-        return snapshot;
+        return CadPeer.takeSnapshot(self, this, () -> super.takeSnapshot(syncSnap, isSevere));
     }
 
     @Override

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.cad.zookeeper.durability;
+package io.cad.zookeeper.recovery;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.cad.zookeeper.durability.Store;
 import io.cad.zookeeper.testing.Await;
 import java.io.File;
 import java.io.IOException;
