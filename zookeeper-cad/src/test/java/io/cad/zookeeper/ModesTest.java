@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.cad.zookeeper.role.LeaderRole;
 import io.cad.zookeeper.role.Role;
 import io.cad.zookeeper.testing.Await;
 import io.cad.zookeeper.testing.Disk;
@@ -175,7 +176,9 @@ class ModesTest {
             if (replication.equals("async")) {
                 ok(next);
             } else {
-                Await.until("the write is proposed", this::outstanding);
+                LeaderRole role = (LeaderRole) ensemble.role(leader);
+                Await.until("the leader has logged what it may not commit",
+                    () -> role.lastAppended() > role.index.lastApplied());
                 ok(other.send(OpCode.getData, new GetDataRequest("/", false)));
                 assertFalse(next.isDone());
             }
@@ -186,12 +189,6 @@ class ModesTest {
         } finally {
             SyncRequestProcessor.setSnapCount(before);
         }
-    }
-
-    /** A proposal waits for a quorum. */
-    private boolean outstanding() {
-        return ensemble.command(leader, "mntr").lines()
-            .anyMatch(line -> line.startsWith("zk_outstanding_requests") && !line.endsWith("\t0"));
     }
 
     // ---- the window
