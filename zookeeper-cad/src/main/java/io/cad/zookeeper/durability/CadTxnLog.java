@@ -107,11 +107,7 @@ public final class CadTxnLog implements TxnLog {
             LOG.warn("Current zxid 0x{} is <= 0x{}", Long.toHexString(zxid), Long.toHexString(lastAppended));
         }
         if (channel == null) {
-            try {
-                open(zxid);
-            } catch (IOException e) {
-                throw FailStop.storage("Creating " + file, e);
-            }
+            open(zxid);
         }
         int size = record.length + RECORD_OVERHEAD;
         if (buffer.remaining() < size) {
