@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"sort"
+	"strings"
 	"time"
 )
 
@@ -106,6 +107,25 @@ func (r Run) Reserve(name string) (string, error) {
 		return "", fmt.Errorf("disk %q exists already; `fi disk destroy %s` removes it", name, name)
 	}
 	return r.Dir(name), err
+}
+
+// Within tells whether a path is another one or below it.
+func Within(inner, outer string) bool {
+	return inner == outer || strings.HasPrefix(inner, outer+"/")
+}
+
+// CheckFree refuses a directory that overlaps a disk of the run directory.
+func (r Run) CheckFree(live string) error {
+	others, err := r.List()
+	if err != nil {
+		return err
+	}
+	for _, o := range others {
+		if Within(o.Live, live) || Within(live, o.Live) {
+			return fmt.Errorf("%s overlaps disk %q at %s", live, o.Name, o.Live)
+		}
+	}
+	return nil
 }
 
 // List returns the disks in order of name.

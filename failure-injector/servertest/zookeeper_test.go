@@ -4,7 +4,6 @@
 package servertest
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -14,87 +13,29 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"cad/failure-injector/internal/fitest"
 )
-
-// fi runs the binary and decodes its JSON.
-func fi(t *testing.T, run string, into any, args ...string) {
-	t.Helper()
-	cmd := exec.Command(binary(t), append(args, "--json", "--run", run)...)
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("fi %s: %v: %s", strings.Join(args, " "), err, errs.String())
-	}
-	if into != nil {
-		if err := json.Unmarshal(out, into); err != nil {
-			t.Fatalf("fi %s printed %q: %v", strings.Join(args, " "), out, err)
-		}
-	}
-}
-
-func binary(t *testing.T) string {
-	t.Helper()
-	path, err := filepath.Abs("../build/fi")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v: run `make -C failure-injector build` first", err)
-	}
-	return path
-}
-
-type crashReport struct {
-	FilesLost     int    `json:"files_lost"`
-	FilesReverted int    `json:"files_reverted"`
-	BytesLost     uint64 `json:"bytes_lost"`
-}
-
-// freePorts asks the kernel for ports on loopback; all are held until all are known.
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	var ports []int
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
-}
-
-// await polls a condition of another process; the bound is generous.
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("timed out waiting for %s", what)
-		}
-	}
-}
 
 type ensemble struct {
 	t       *testing.T
 	run     string
 	servers []*zkServer
+
+	dataDirs []string
 }
 
 type zkServer struct {
-	id      int
-	live    string
-	client  string
-	env     []string
-	args    []string
-	logPath string
-	cmd     *exec.Cmd
+	disk   string
+	client string
+	env    []string
+	args   []string
+	log    string
+	cmd    *exec.Cmd
 }
 
 func newEnsemble(t *testing.T, n int, backend, forceSync string) *ensemble {
@@ -102,60 +43,43 @@ func newEnsemble(t *testing.T, n int, backend, forceSync string) *ensemble {
 	if err != nil || len(jars) == 0 {
 		t.Fatal("no stock ZooKeeper in build/zookeeper: run `make -C failure-injector servers`")
 	}
-	root := t.TempDir()
-	e := &ensemble{t: t, run: filepath.Join(root, "run")}
-	ports := freePorts(t, 3*n)
+	root, run := fitest.NewRun(t)
+	e := &ensemble{t: t, run: run}
+	ports := fitest.FreePorts(t, 3*n)
 	for i := range n {
-		s := &zkServer{id: i + 1, live: filepath.Join(root, fmt.Sprint("disk", i+1))}
-		s.client = fmt.Sprintf("127.0.0.1:%d", ports[3*i])
-		data := filepath.Join(s.live, "data")
-		name := fmt.Sprint("zk", s.id)
-		fi(t, e.run, nil, "disk", "create", name, "--backend", backend, "--dir", s.live)
-		must(t, os.MkdirAll(data, 0o755))
-		must(t, os.WriteFile(filepath.Join(data, "myid"), fmt.Appendln(nil, s.id), 0o644))
+		id := i + 1
+		live := filepath.Join(root, fmt.Sprint("disk", id))
+		s := &zkServer{disk: fmt.Sprint("zk", id), client: fmt.Sprintf("127.0.0.1:%d", ports[3*i])}
+		s.env = fitest.NewDisk(t, run, backend, s.disk, live)
+		data := filepath.Join(live, "data")
+		e.dataDirs = append(e.dataDirs, data)
+		fitest.Must(t, os.MkdirAll(data, 0o755))
+		fitest.Must(t, os.WriteFile(filepath.Join(data, "myid"), fmt.Appendln(nil, id), 0o644))
+		fitest.FI(t, run, nil, "disk", "sync", s.disk)
 		cfg := fmt.Sprintf("dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\ntickTime=500\ninitLimit=20\nsyncLimit=10\nadmin.enableServer=false\n4lw.commands.whitelist=*\nforceSync=%s\nmaxClientCnxns=0\n", data, ports[3*i], forceSync)
 		for j := range n {
 			cfg += fmt.Sprintf("server.%d=127.0.0.1:%d:%d\n", j+1, ports[3*j+1], ports[3*j+2])
 		}
-		cfgPath := filepath.Join(root, name+".cfg")
-		must(t, os.WriteFile(cfgPath, []byte(cfg), 0o644))
-		fi(t, e.run, nil, "disk", "sync", name)
-		env := map[string]string{}
-		fi(t, e.run, &env, "disk", "env", name)
-		s.env = os.Environ()
-		for k, v := range env {
-			s.env = append(s.env, k+"="+v)
-		}
-		s.logPath = filepath.Join(root, name+".log")
-		s.args = []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", strings.Join(jars, ":"),
-			"org.apache.zookeeper.server.quorum.QuorumPeerMain", cfgPath}
+		path := filepath.Join(root, s.disk+".cfg")
+		fitest.Must(t, os.WriteFile(path, []byte(cfg), 0o644))
+		s.log = filepath.Join(root, s.disk+".log")
+		fitest.LogTail(t, s.log)
+		s.args = []string{"java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", strings.Join(jars, ":"),
+			"org.apache.zookeeper.server.quorum.QuorumPeerMain", path}
 		e.servers = append(e.servers, s)
 	}
 	t.Cleanup(e.kill)
 	return e
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (e *ensemble) start() {
 	for _, s := range e.servers {
-		log, err := os.OpenFile(s.logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-		must(e.t, err)
-		s.cmd = exec.Command("java", s.args...)
-		s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.env, log, log
-		s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
-		must(e.t, s.cmd.Start())
-		log.Close()
+		s.cmd = fitest.Start(e.t, s.env, "", s.log, s.args...)
 	}
 	for _, s := range e.servers {
-		await(e.t, "server "+s.client+", log "+s.logPath, func() bool {
+		fitest.Await(e.t, "server "+s.client, func() bool {
 			answer := s.ask("srvr")
-			return strings.Contains(answer, "Mode: leader") || strings.Contains(answer, "Mode: follower")
+			return strings.Contains(answer, "Mode: ") && !strings.Contains(answer, "Mode: observer")
 		})
 	}
 }
@@ -176,8 +100,7 @@ func (s *zkServer) ask(word string) string {
 func (e *ensemble) kill() {
 	for _, s := range e.servers {
 		if s.cmd != nil {
-			s.cmd.Process.Kill()
-			s.cmd.Wait()
+			fitest.Kill(s.cmd)
 			s.cmd = nil
 		}
 	}
@@ -189,13 +112,13 @@ func (quiet) Printf(string, ...any) {}
 
 func (e *ensemble) connect(s *zkServer) *zk.Conn {
 	c, _, err := zk.Connect([]string{s.client}, 10*time.Second, zk.WithLogger(quiet{}))
-	must(e.t, err)
+	fitest.Must(e.t, err)
 	return c
 }
 
-// load creates nodes from many clients until enough are acknowledged, cuts the
-// power in the middle of it, and returns what had been acknowledged.
-func (e *ensemble) loadAndCut(enough int64) (acked []string, lost crashReport) {
+// loadAndCut creates nodes from many clients until enough are acknowledged,
+// cuts the power in the middle of it, and returns what had been acknowledged.
+func (e *ensemble) loadAndCut(enough int64) (acked []string, lost fitest.CrashReport) {
 	var mu sync.Mutex
 	var count atomic.Int64
 	var stop atomic.Bool
@@ -210,9 +133,6 @@ func (e *ensemble) loadAndCut(enough int64) (acked []string, lost crashReport) {
 			for i := 0; !stop.Load(); i++ {
 				path := fmt.Sprintf("/c%d-%d", client, i)
 				if _, err := c.Create(path, make([]byte, 100), 0, zk.WorldACL(zk.PermAll)); err != nil {
-					if stop.Load() {
-						return
-					}
 					continue
 				}
 				mu.Lock()
@@ -232,11 +152,7 @@ func (e *ensemble) loadAndCut(enough int64) (acked []string, lost crashReport) {
 	e.kill()
 	stop.Store(true)
 	for _, s := range e.servers {
-		var r crashReport
-		fi(e.t, e.run, &r, "disk", "crash", fmt.Sprint("zk", s.id))
-		lost.FilesLost += r.FilesLost
-		lost.FilesReverted += r.FilesReverted
-		lost.BytesLost += r.BytesLost
+		lost.Add(fitest.Crash(e.t, e.run, s.disk))
 	}
 	wg.Wait()
 	return acked, lost
@@ -246,11 +162,11 @@ func (e *ensemble) missing(acked []string) int {
 	c := e.connect(e.servers[0])
 	defer c.Close()
 	_, err := c.Sync("/")
-	must(e.t, err)
+	fitest.Must(e.t, err)
 	missing := 0
 	for _, p := range acked {
 		there, _, err := c.Exists(p)
-		must(e.t, err)
+		fitest.Must(e.t, err)
 		if !there {
 			missing++
 		}
@@ -258,31 +174,28 @@ func (e *ensemble) missing(acked []string) int {
 	return missing
 }
 
-func testPowerLoss(t *testing.T, backend, forceSync string) (acked, missing int, lost crashReport) {
-	e := newEnsemble(t, 3, backend, forceSync)
-	e.start()
-	for _, s := range e.servers { // the first snapshot is not synced by ZooKeeper
-		fi(t, e.run, nil, "disk", "sync", fmt.Sprint("zk", s.id))
-	}
-	paths, lost := e.loadAndCut(1500)
-	e.start()
-	missing = e.missing(paths)
-	t.Logf("%s forceSync=%s: %d acknowledged, %d missing after power loss of all servers; %+v", backend, forceSync, len(paths), missing, lost)
-	return len(paths), missing, lost
-}
-
+// Stock ZooKeeper, power off under all servers: with forceSync nothing that
+// was acknowledged is lost, without it something is.
 func TestZooKeeperPowerLoss(t *testing.T) {
-	for _, backend := range []string{"preload"} {
-		t.Run(backend+"/forceSync=yes", func(t *testing.T) {
-			if _, missing, _ := testPowerLoss(t, backend, "yes"); missing != 0 {
-				t.Errorf("%d acknowledged writes are missing", missing)
-			}
-		})
-		t.Run(backend+"/forceSync=no", func(t *testing.T) {
-			_, missing, lost := testPowerLoss(t, backend, "no")
-			if missing == 0 || lost.BytesLost == 0 {
-				t.Errorf("nothing was lost (%d missing, %+v): the disk kept what was never synced", missing, lost)
-			}
-		})
-	}
+	fitest.Backends(t, func(t *testing.T, backend string) {
+		for _, forceSync := range []string{"yes", "no"} {
+			t.Run("forceSync="+forceSync, func(t *testing.T) {
+				e := newEnsemble(t, 3, backend, forceSync)
+				e.start()
+				for _, s := range e.servers { // ZooKeeper does not sync its first snapshot
+					fitest.FI(t, e.run, nil, "disk", "sync", s.disk)
+				}
+				acked, lost := e.loadAndCut(1500)
+				e.start()
+				missing := e.missing(acked)
+				t.Logf("%d acknowledged, %d missing after the power loss of all servers; %+v", len(acked), missing, lost)
+				if forceSync == "yes" && missing > 0 {
+					t.Errorf("%d acknowledged writes are missing", missing)
+				}
+				if forceSync == "no" && (missing == 0 || lost.BytesLost == 0) {
+					t.Error("nothing was lost: the disk kept what was never synced")
+				}
+			})
+		}
+	})
 }

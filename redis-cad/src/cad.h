@@ -1,29 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cad.h -- everything that the hooks in Redis' own files call. Included by server.h.
+ * cad.h -- everything that the hooks in Redis' own files call. Included at the end of server.h.
  */
 #ifndef CAD_H
 #define CAD_H
 
 #include "cad_persist.h"
 
-/* cad-durability, in rising order of what is promised to a reader. */
-enum { CAD_OFF, CAD_EVENTUAL };
-/* cad-fsync-error */
+/* Durability modes, in rising order of what they promise. */
+enum { CAD_OFF, CAD_EVENTUAL, CAD_CAD, CAD_IMMEDIATE };
 enum { CAD_FSYNC_EXIT, CAD_FSYNC_DEGRADE };
+/* cad-write-reads: what a write that returns state waits for. */
+enum { CAD_WRITES_DURABLE, CAD_WRITES_PRIOR, CAD_WRITES_ACK };
+enum { CAD_SCAN_STRICT, CAD_SCAN_RELAXED };
 
-/* The settings; names without the prefix `cad-`. */
+/* The settings; names without the prefix `cad-`. Times in ms. */
 struct cadConfig {
     int durability;
     int fsync_error;
+    int write_reads;
+    int scan_reads;
+    int nodes;
+    int flush_interval;
+    unsigned long long flush_bytes;
+    int hold_timeout;
+    unsigned long long hold_bytes;
+    unsigned long long max_dirty_keys;
+    int window_ms;
+    unsigned long long window_bytes;
+    char *immediate_prefix;
 };
 extern struct cadConfig cad_config;
-extern struct configEnum cad_durability_enum[], cad_fsync_error_enum[];
+extern struct configEnum cad_durability_enum[], cad_fsync_error_enum[], cad_write_reads_enum[], cad_scan_reads_enum[];
 
 /* cad.c */
 void cadStart(void);
 void cadBeforeSleep(void);
 int cadSettingsFit(const char **err);
+int cadModeChanged(const char **err);
+char *cadInfo(char *info);
+void cadClassCommand(struct client *c);
+void cadHelpCommand(struct client *c);
+void cadKeyindexCommand(struct client *c);
+void cadModeCommand(struct client *c);
+void cadPersistCommand(struct client *c);
+void cadStatusCommand(struct client *c);
 
 /* cad_aof.c */
 void cadAofSyncLoaded(void);
@@ -31,5 +52,22 @@ void cadAofManifestUncertain(void);
 void cadAofRewriteDone(void);
 void cadAofActOnError(void);
 long long cadAofFsyncedOffset(void);
+
+/* cad_read.c */
+void cadStamp(int db, struct redisObject **argv, int argc, int target);
+int cadRefusesRead(struct client *c);
+void cadBeforeCommand(struct client *c, cadExecution *x);
+void cadAfterCommand(struct client *c, cadExecution *x);
+void cadAfterUnblock(struct client *c);
+
+/* cad_hold.c */
+void cadHoldForget(struct client *c);
+void cadHoldCloseAll(void);
+
+/* cad_repl.c */
+const char *cadReplHello(void);
+void cadReplCapability(struct client *replica, const char *capability);
+void cadReplReported(struct client *replica);
+int cadReplFlushAsked(struct client *master);
 
 #endif

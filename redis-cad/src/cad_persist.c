@@ -200,3 +200,11 @@ int cadPersistDirty(void) {
     pthread_mutex_unlock(&lock);
     return dirty;
 }
+
+/* 1 when bytes were written whose sync has not ended, or not begun. */
+int cadPersistPending(void) {
+    pthread_mutex_lock(&lock);
+    int pending = log_state.dirty || log_state.inflight;
+    pthread_mutex_unlock(&lock);
+    return pending;
+}

@@ -30,5 +30,6 @@ void cadPersistIdle(long long offset);
 long long cadPersistedOffset(void);
 int cadPersistError(void);
 int cadPersistDirty(void);
+int cadPersistPending(void);
 
 #endif

@@ -193,6 +193,17 @@ class ApplyTest(ComponentCase):
         with self.assertRaisesRegex(Refused, "does not exist"):
             self.component().patches()
 
+    def test_try_reports_each_patch(self):
+        other = self.root / "other"
+        (other / "src").mkdir(parents=True)
+        (other / "src" / "A.java").write_text("package a;\n")
+        done = subprocess.run([TOOLS / "patches", "try", self.dir, other], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(1, done.returncode)
+        self.assertIn("conflict  seam/0001-a.patch", done.stdout)
+        self.assertIn("fits      seam/0002-b.patch", done.stdout)
+        self.assertTrue(done.stdout.endswith("1 passed, 1 failed, 0 skipped\n"))
+        self.assertFalse((other / "src" / "B.java").exists())
+
     def test_command_line(self):
         def run(*arguments):
             return subprocess.run([TOOLS / "patches", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

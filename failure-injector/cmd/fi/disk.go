@@ -5,15 +5,19 @@ package main
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"cad/failure-injector/daemon"
 	"cad/failure-injector/disk"
 	"cad/failure-injector/disk/control"
 	"cad/failure-injector/disk/latency"
+	"cad/failure-injector/disk/lossfs"
 	"cad/failure-injector/disk/preload"
+	"cad/failure-injector/disk/remote"
 )
 
 // A backend is what the disk verbs need of one.
@@ -23,12 +27,11 @@ type backend interface {
 	Sync() error
 	Crash(disk.CrashOptions) (disk.Crash, error)
 	Destroy(force bool) error
+	Stat() (any, error)
 }
 
-var groupOrder = []string{"disk", "doctor"}
-
 var diskVerbs = []verb{
-	{"create", "NAME --backend preload --dir LIVE [--mode ext4|strict] [--profile P] [--seed N]", "make a disk of LIVE; what is there already is durable", diskCreate},
+	{"create", "NAME --backend preload|lossfs --dir LIVE [--mode ext4|strict] [--profile P] [--seed N]; lossfs: [--size 4GiB] [--write-back D] [--log N]", "make a disk of LIVE; what is there already is durable", diskCreate},
 	{"env", "NAME", "KEY=VALUE lines for the environment of a process that lives on the disk", diskEnv},
 	{"latency", "NAME --op read|write|fsync|open|meta|trunc (--const D | --profile P)", "how long an operation takes at least, from now on", diskLatency},
 	{"fault", "NAME [--eio-fsync N] [--eio-read N] [--eio-write N] [--short-write N] [--times K] [--enospc on|off] [--freeze on|off] [--clear]", "make the Nth operation from now fail (K times), or all that need space, or make all wait", diskFault},
@@ -36,6 +39,9 @@ var diskVerbs = []verb{
 	{"stat", "NAME", "operations seen, delays and faults in force, what is not durable", diskStat},
 	{"crash", "NAME [--torn] [--seed N] [--wait D] [--force]", "cut the power: what was not synced is gone when this returns", diskCrash},
 	{"destroy", "NAME [--force]", "forget the disk; LIVE stays as it is", diskDestroy},
+	{"trigger", "NAME --before|--after OP --path GLOB [--nth N] --action crash|eio|freeze, or --clear", "lossfs: act at a chosen operation, once", diskTrigger},
+	{"corrupt", "NAME --path FILE --offset N --length N [--seed N]", "lossfs: flip a bit in each byte of a range, live and durable", diskCorrupt},
+	{"log", "NAME", "lossfs: the last operations, oldest first", diskLog},
 	{"list", "", "the disks of the run directory", diskList},
 }
 
@@ -50,6 +56,8 @@ func openDisk(c *call, n int) (backend, disk.Spec, error) {
 	switch spec.Backend {
 	case "preload":
 		return preload.Open(c.run, spec), spec, nil
+	case "lossfs":
+		return remote.Open(c.run, spec), spec, nil
 	}
 	return nil, spec, fmt.Errorf("disk %q has backend %q, unknown to this fi", spec.Name, spec.Backend)
 }
@@ -62,6 +70,13 @@ func diskCreate(c *call) error {
 	c.flags.StringVar(&spec.Mode, "mode", disk.Ext4, "")
 	c.flags.StringVar(&profile, "profile", "none", "")
 	c.flags.Uint64Var(&spec.Seed, "seed", 1, "")
+	var options lossfs.Options
+	c.flags.Func("size", "", func(s string) (err error) {
+		options.Capacity, err = parseSize(s)
+		return err
+	})
+	c.flags.DurationVar(&options.WriteBack, "write-back", 0, "")
+	c.flags.IntVar(&options.LogSize, "log", 0, "")
 	if err := c.parse(1); err != nil {
 		return err
 	}
@@ -79,9 +94,14 @@ func diskCreate(c *call) error {
 	var d backend
 	switch spec.Backend {
 	case "preload":
+		if options != (lossfs.Options{}) {
+			return usagef("--size, --write-back and --log are for --backend lossfs")
+		}
 		d, err = preload.Create(c.run, spec)
+	case "lossfs":
+		d, err = remote.Create(c.run, spec, options)
 	default:
-		return usagef("no backend %q; there is: preload", spec.Backend)
+		return usagef("no backend %q; there are: preload, lossfs", spec.Backend)
 	}
 	if err != nil {
 		return err
@@ -254,13 +274,11 @@ func diskStat(c *call) error {
 	}
 	return withControl(d, func(ctl *control.Control) error {
 		stat := map[string]any{"disk": spec, "control": ctl.Stat()}
-		if p, ok := d.(*preload.Disk); ok {
-			s, err := p.Stat()
-			if err != nil {
-				return err
-			}
-			stat["state"] = s
+		state, err := d.Stat()
+		if err != nil {
+			return err
 		}
+		stat["state"] = state
 		text := fmt.Sprintf("%s (%s, %s) at %s\n", spec.Name, spec.Backend, spec.Mode, spec.Live)
 		s := ctl.Stat()
 		for op := control.Op(0); op < control.Ops; op++ {
@@ -323,4 +341,93 @@ func diskList(c *call) error {
 		lines = append(lines, fmt.Sprintf("%-16s %-8s %-6s %s", s.Name, s.Backend, s.Mode, s.Live))
 	}
 	return c.print(all, strings.Join(lines, "\n"))
+}
+
+func parseSize(s string) (int64, error) {
+	digits := strings.TrimRight(s, "KMGiB")
+	n, err := strconv.ParseInt(digits, 10, 40)
+	shift, ok := map[string]int{"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30}[s[len(digits):]]
+	if err != nil || !ok || n <= 0 {
+		return 0, fmt.Errorf("%q is no size; write 512MiB or 4GiB", s)
+	}
+	return n << shift, nil
+}
+
+func openLossfs(c *call) (*remote.Disk, disk.Spec, error) {
+	d, spec, err := openDisk(c, 1)
+	if err != nil {
+		return nil, spec, err
+	}
+	r, ok := d.(*remote.Disk)
+	if !ok {
+		return nil, spec, fmt.Errorf("%w: disk %s has backend %s, which sees each operation only in the process that does it; create it with --backend lossfs", errRefused, spec.Name, spec.Backend)
+	}
+	return r, spec, nil
+}
+
+func diskTrigger(c *call) error {
+	t := lossfs.Trigger{}
+	before := c.flags.String("before", "", "")
+	after := c.flags.String("after", "", "")
+	c.flags.StringVar(&t.Path, "path", "*", "")
+	c.flags.Uint64Var(&t.Nth, "nth", 1, "")
+	c.flags.StringVar(&t.Action, "action", "", "")
+	clearAll := c.flags.Bool("clear", false, "")
+	d, spec, err := openLossfs(c)
+	if err != nil {
+		return err
+	}
+	if *clearAll {
+		if err := d.ClearTriggers(); err != nil {
+			return err
+		}
+		return c.print(map[string]string{"name": spec.Name}, "disk "+spec.Name+": no triggers")
+	}
+	if (*before == "") == (*after == "") {
+		return usagef("give one of --before OP and --after OP")
+	}
+	t.Before, t.Op = *before != "", *before+*after
+	if err := t.Check(); err != nil {
+		return usagef("%v", err)
+	}
+	if err := d.Trigger(t); err != nil {
+		return err
+	}
+	return c.print(t, fmt.Sprintf("disk %s: %s at operation %d of kind %s on %s", spec.Name, t.Action, t.Nth, t.Op, t.Path))
+}
+
+func diskCorrupt(c *call) error {
+	var r daemon.Corrupt
+	c.flags.StringVar(&r.File, "path", "", "")
+	c.flags.Int64Var(&r.Start, "offset", 0, "")
+	c.flags.Int64Var(&r.Len, "length", 1, "")
+	c.flags.Uint64Var(&r.Seed, "seed", 1, "")
+	d, spec, err := openLossfs(c)
+	if err != nil {
+		return err
+	}
+	if r.File == "" {
+		return usagef("--path is missing: the file, relative to the disk")
+	}
+	if err := d.Corrupt(r); err != nil {
+		return err
+	}
+	return c.print(map[string]any{"name": spec.Name, "path": r.File, "bytes": r.Len, "seed": r.Seed},
+		fmt.Sprintf("disk %s: %d bytes of %s damaged; seed %d", spec.Name, r.Len, r.File, r.Seed))
+}
+
+func diskLog(c *call) error {
+	d, _, err := openLossfs(c)
+	if err != nil {
+		return err
+	}
+	ops, err := d.Log()
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, o := range ops {
+		fmt.Fprintf(&b, "%8d %d.%09d %-9s %s %s @%d +%d %s\n", o.Seq, o.At/1e9, o.At%1e9, o.Kind, o.Path, o.To, o.Offset, o.Size, o.Error)
+	}
+	return c.print(ops, strings.TrimRight(b.String(), "\n"))
 }

@@ -16,13 +16,52 @@ type check struct {
 	OK      bool   `json:"ok"`
 	Detail  string `json:"detail"`
 	Enables string `json:"enables"`
+	backend string // that cannot work without
+}
+
+// A cell says whether a verb works on a backend or a kind of host, here.
+type cell struct {
+	Verb string `json:"verb"`
+	On   string `json:"on"`
+	OK   bool   `json:"ok"`
+	Why  string `json:"why,omitempty"` // it does not
+}
+
+// Verbs that do not work on a backend or kind, wherever.
+var never = map[[2]string]string{
+	{"disk trigger", "preload"}: "it sees an operation only in the process that does it",
+	{"disk corrupt", "preload"}: "what rots below is the directory itself: change the file",
+	{"disk log", "preload"}:     "it sees an operation only in the process that does it",
 }
 
 func doctor(c *call) error {
 	if err := c.parse(0); err != nil {
 		return err
 	}
-	checks := []check{glibc(), birthTimes(string(c.run))}
+	checks := []check{glibc(), birthTimes(string(c.run)), fuseMounts()}
+	why := map[string]string{"loopback": ""}
+	for _, k := range checks {
+		if !k.OK {
+			why[k.backend] = k.Name + ": " + k.Detail
+		}
+	}
+	var cells []cell
+	for _, group := range groupOrder {
+		on := map[string][]string{"disk": {"preload", "lossfs"}, "host": {"loopback"}, "proc": {"loopback"}}[group]
+		for _, v := range groups[group] {
+			for _, o := range on {
+				name := group + " " + v.name
+				w := why[o]
+				if v.name == "list" { // reads a directory
+					w = ""
+				}
+				if n := never[[2]string{name, o}]; n != "" {
+					w = n
+				}
+				cells = append(cells, cell{name, o, w == "", w})
+			}
+		}
+	}
 	var lines []string
 	for _, k := range checks {
 		mark := "ok     "
@@ -31,11 +70,19 @@ func doctor(c *call) error {
 		}
 		lines = append(lines, fmt.Sprintf("%s %-12s %s (for: %s)", mark, k.Name, k.Detail, k.Enables))
 	}
-	return c.print(map[string]any{"checks": checks}, strings.Join(lines, "\n"))
+	lines = append(lines, "")
+	for _, k := range cells {
+		mark := "yes"
+		if !k.OK {
+			mark = "no: " + k.Why
+		}
+		lines = append(lines, fmt.Sprintf("%-14s on %-9s %s", k.Verb, k.On, mark))
+	}
+	return c.print(map[string]any{"checks": checks, "verbs": cells}, strings.Join(lines, "\n"))
 }
 
 func glibc() check {
-	k := check{Name: "glibc", Enables: "disks with the preload backend"}
+	k := check{Name: "glibc", backend: "preload", Enables: "disks with the preload backend"}
 	for _, p := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"} {
 		if _, err := os.Stat(p); err == nil {
 			k.OK, k.Detail = true, p
@@ -59,5 +106,22 @@ func birthTimes(dir string) check {
 	if err != nil {
 		k.Detail += ": " + err.Error()
 	}
+	return k
+}
+
+// fuseMounts tries what a lossfs disk needs.
+func fuseMounts() check {
+	k := check{Name: "fuse", backend: "lossfs", Enables: "disks with the lossfs backend"}
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		k.Detail = err.Error()
+		return k
+	}
+	f.Close()
+	if os.Geteuid() != 0 {
+		k.Detail = "mounting needs root (CAP_SYS_ADMIN)"
+		return k
+	}
+	k.OK, k.Detail = true, "/dev/fuse"
 	return k
 }

@@ -86,9 +86,19 @@ func defaultRun() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("fi-%d", os.Getuid()))
 }
 
-var groups = map[string][]verb{
-	"disk":   diskVerbs,
-	"doctor": {{name: "", what: "what works on this machine", do: doctor}},
+var groups map[string][]verb
+
+func init() { // verbs print the table, so it cannot be an initial value
+	groups = map[string][]verb{
+		"host":   hostVerbs,
+		"disk":   diskVerbs,
+		"proc":   procVerbs,
+		"status": {{"", "", "the daemon and the disks of the run directory", runStatus}},
+		"heal":   {{"", "--all", "take every fault and delay back", heal}},
+		"down":   {{"", "--all", "end everything of the run directory; safe at any time, also after the daemon was killed", down}},
+		"daemon": {{"", "", "serve lossfs disks in the foreground (disk create starts one in the background)", serveDaemon}},
+		"doctor": {{"", "", "what works on this machine", doctor}},
+	}
 }
 
 func main() {
@@ -96,6 +106,16 @@ func main() {
 }
 
 func run(args []string, out, errs io.Writer) int {
+	// --json and --run may also come first: what follows -- belongs to others.
+	general := flag.NewFlagSet("fi", flag.ContinueOnError)
+	general.SetOutput(io.Discard)
+	asJSON := general.Bool("json", false, "")
+	runDir := general.String("run", defaultRun(), "")
+	if err := general.Parse(args); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(errs, "fi: %v; `fi help` lists the commands\n", err)
+		return exitUsage
+	}
+	args = general.Args()
 	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
 		help(out)
 		return 0
@@ -119,8 +139,8 @@ func run(args []string, out, errs io.Writer) int {
 	}
 	c := &call{flags: flag.NewFlagSet(path, flag.ContinueOnError), args: rest, out: out}
 	c.flags.SetOutput(io.Discard)
-	c.flags.BoolVar(&c.json, "json", false, "JSON on standard output")
-	c.flags.StringVar((*string)(&c.run), "run", defaultRun(), "run directory (also FI_RUN)")
+	c.flags.BoolVar(&c.json, "json", *asJSON, "JSON on standard output")
+	c.flags.StringVar((*string)(&c.run), "run", *runDir, "run directory (also FI_RUN)")
 	err := v.do(c)
 	switch {
 	case err == nil:

@@ -53,6 +53,7 @@ type inode struct {
 	dirty, taken map[int64]bool
 	began, ended uint64    // tickets of syncs
 	writer       uint64    // handle that wrote last
+	failed       int64     // 1 + offset of a read that failed on purpose
 	since        time.Time // oldest change that is not durable, zero = none
 
 	children map[string]*inode // of a directory, as processes see it

@@ -5,6 +5,8 @@ package lossfs
 import (
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,6 +35,7 @@ func newMount(l *life, path string) (*mount, error) {
 		FsName:             "fi-" + l.v.Spec.Name,
 		Name:               "lossfs",
 		MaxWrite:           1 << 20,
+		Logger:             log.New(io.Discard, "", 0), // it reports every unmount
 		DisableReadDirPlus: true,
 		DisableXAttrs:      true, // else the kernel asks for one at every write
 	})

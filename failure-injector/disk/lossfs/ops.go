@@ -501,7 +501,26 @@ func (o *ops) Open(_ <-chan struct{}, i *fuse.OpenIn, out *fuse.OpenOut) fuse.St
 }
 
 func (o *ops) Read(_ <-chan struct{}, i *fuse.ReadIn, buf []byte) (res fuse.ReadResult, st fuse.Status) {
+	// The kernel does not report a failed read-ahead but asks again, page by page:
+	// the page that failed fails that time too, so that the process learns of it.
+	v := o.l.v
+	v.mu.Lock()
+	if in := o.l.node(i.NodeId); in != nil && in.failed == int64(i.Offset)+1 {
+		in.failed = 0
+		v.mu.Unlock()
+		return nil, eio
+	}
+	v.mu.Unlock()
 	r := request{op: control.Read, kind: "read", node: i.NodeId, at: int64(i.Offset), size: int64(len(buf))}
+	defer func() {
+		if st == eio {
+			v.mu.Lock()
+			if in := o.l.node(i.NodeId); in != nil {
+				in.failed = int64(i.Offset) + 1
+			}
+			v.mu.Unlock()
+		}
+	}()
 	st = o.run(r, func(in *inode, _ control.Verdict) fuse.Status {
 		res = fuse.ReadResultData(buf[:in.now.read(buf, int64(i.Offset))])
 		return fuse.OK

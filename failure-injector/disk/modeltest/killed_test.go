@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cad/failure-injector/disk"
+	"cad/failure-injector/internal/opexec"
 )
 
 // TestPreloadKilled kills the process at a random moment, inside whatever it
@@ -66,23 +67,23 @@ func killed(root, mode string, seed uint64) (difference string, unfinished bool,
 	if err != nil {
 		return "", false, err
 	}
-	l, err := begin(append(env, "OPEXEC_ACK=1"), live)
+	l, err := opexec.Begin(append(env, "OPEXEC_ACK=1"), live)
 	if err != nil {
 		return "", false, err
 	}
-	defer l.end()
+	defer l.End()
 	// The moment is counted from the first answer: before it, the process starts.
 	var kill *time.Timer
 	delay := time.Duration(r.Int64N(int64(600 * time.Microsecond)))
-	go l.send(ops)
+	go l.Send(lines(ops))
 	acked := 0
-	for l.out.Scan() && l.out.Text() != "done" {
+	for l.Out.Scan() && l.Out.Text() != "done" {
 		if acked++; acked == 1 {
-			kill = time.AfterFunc(delay, func() { l.cmd.Process.Kill() })
+			kill = time.AfterFunc(delay, func() { l.Kill() })
 			defer kill.Stop()
 		}
 	}
-	l.end()
+	l.End()
 
 	// What may have happened: the acknowledged operations, and perhaps one more.
 	candidates := [][]op{ops[:acked]}
@@ -104,15 +105,15 @@ func killed(root, mode string, seed uint64) (difference string, unfinished bool,
 	// Another process on the same disk; its handles are its own.
 	more := slices.DeleteFunc(generate(seed+1<<32), func(o op) bool { return o.kind == opCrash || o.kind == opSyncAll })
 	more = more[:r.IntN(len(more))]
-	second, err := begin(env, live)
+	second, err := opexec.Begin(env, live)
 	if err != nil {
 		return "", false, err
 	}
-	defer second.end()
-	if _, err := second.do(more); err != nil {
+	defer second.End()
+	if _, err := do(second, more); err != nil {
 		return "", false, err
 	}
-	second.end()
+	second.End()
 	if _, err := s.Crash(disk.CrashOptions{Wait: 10 * time.Second}); err != nil {
 		return "", false, err
 	}

@@ -6,13 +6,10 @@
 package modeltest
 
 import (
-	"bufio"
 	"flag"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sort"
 	"strings"
@@ -22,6 +19,7 @@ import (
 	"time"
 
 	"cad/failure-injector/disk"
+	"cad/failure-injector/internal/opexec"
 )
 
 var (
@@ -40,22 +38,9 @@ type subject interface {
 // A maker makes a fresh disk at a new live directory below root.
 type maker func(root, live, mode string) (subject, error)
 
-var opexec string
-
 func TestMain(m *testing.M) {
 	flag.Parse()
-	dir, err := os.MkdirTemp("", "fi-model-")
-	if err != nil {
-		panic(err)
-	}
-	opexec = filepath.Join(dir, "opexec")
-	if out, err := exec.Command("gcc", "-O1", "-o", opexec, "opexec/opexec.c").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "%s", out)
-		panic(err)
-	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	os.Exit(opexec.Main(m))
 }
 
 // tree describes the live directory as model.listing does.
@@ -100,62 +85,15 @@ func tree(root string) (string, error) {
 	return strings.Join(lines, "\n"), err
 }
 
-// A life is one process on the disk.
-type life struct {
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	out   *bufio.Scanner
-	errs  strings.Builder
-	watch *time.Timer
-}
-
-func begin(env []string, live string) (*life, error) {
-	l := &life{cmd: exec.Command(opexec, live)}
-	l.cmd.Env = env
-	l.cmd.Stderr = &l.errs
-	var err error
-	if l.in, err = l.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := l.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	l.out = bufio.NewScanner(out)
-	if err := l.cmd.Start(); err != nil {
-		return nil, err
-	}
-	l.watch = time.AfterFunc(60*time.Second, func() { l.cmd.Process.Kill() })
-	return l, nil
-}
-
 // do carries out operations and returns the result line of each.
-func (l *life) do(ops []op) ([]string, error) {
-	go l.send(ops)
-	var lines []string
-	for l.out.Scan() {
-		if l.out.Text() == "done" {
-			return lines, nil
-		}
-		lines = append(lines, l.out.Text())
-	}
-	l.end()
-	return lines, fmt.Errorf("opexec ended after %d of %d operations: %s", len(lines), len(ops), l.errs.String())
-}
+func do(l *opexec.Life, ops []op) ([]string, error) { return l.Do(lines(ops)) }
 
-func (l *life) send(ops []op) {
-	var b strings.Builder
+func lines(ops []op) []string {
+	var l []string
 	for _, o := range ops {
-		b.WriteString(o.String() + "\n")
+		l = append(l, o.String())
 	}
-	io.WriteString(l.in, b.String()+".\n")
-}
-
-// end kills the process with all its files open.
-func (l *life) end() {
-	l.watch.Stop()
-	l.cmd.Process.Kill()
-	l.cmd.Wait()
+	return l
 }
 
 // shown turns a line of opexec into what the model says.
@@ -214,16 +152,16 @@ func check(make maker, root, mode string, ops []op) (difference string, err erro
 		for to < len(ops) && ops[to].kind != opCrash && ops[to].kind != opSyncAll {
 			to++
 		}
-		l, err := begin(env, live)
+		l, err := opexec.Begin(env, live)
 		if err != nil {
 			return "", err
 		}
-		lines, err := l.do(ops[from:to])
+		lines, err := do(l, ops[from:to])
 		if err != nil {
 			return "", err
 		}
 		d, err := func() (string, error) {
-			defer l.end()
+			defer l.End()
 			for i, line := range lines {
 				if want := m.step(ops[from+i]); shown(line) != want {
 					return fmt.Sprintf("operation %d (%s): the disk says %q, the model %q", from+i, ops[from+i], line, want), nil
@@ -237,7 +175,7 @@ func check(make maker, root, mode string, ops []op) (difference string, err erro
 				return "", s.Sync()
 			}
 			if ops[to].seed%2 == 0 {
-				l.end()
+				l.End()
 				_, err := s.Crash(disk.CrashOptions{Wait: 10 * time.Second})
 				m.crash()
 				return "", err
@@ -247,7 +185,7 @@ func check(make maker, root, mode string, ops []op) (difference string, err erro
 				return "", err
 			}
 			m.crash()
-			lines, err := l.do(zombie)
+			lines, err := do(l, zombie)
 			for i, line := range lines {
 				if shown(line) != "fail" {
 					return fmt.Sprintf("after the crash at operation %d an old handle can still: %s (%q)", to, zombie[i], line), nil

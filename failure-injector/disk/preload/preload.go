@@ -59,14 +59,8 @@ func Create(run disk.Run, spec disk.Spec) (*Disk, error) {
 		return nil, fmt.Errorf("the path %s is too long", live)
 	}
 	spec.Live = live
-	others, err := run.List()
-	if err != nil {
+	if err := run.CheckFree(live); err != nil {
 		return nil, err
-	}
-	for _, o := range others {
-		if within(o.Live, live) || within(live, o.Live) {
-			return nil, fmt.Errorf("%s overlaps disk %q at %s", live, o.Name, o.Live)
-		}
 	}
 	dir, err := run.Reserve(spec.Name)
 	if err != nil {
@@ -80,10 +74,6 @@ func Create(run disk.Run, spec disk.Spec) (*Disk, error) {
 	return d, nil
 }
 
-func within(inner, outer string) bool {
-	return inner == outer || strings.HasPrefix(inner, outer+"/")
-}
-
 func (d *Disk) format() error {
 	abs, err := filepath.Abs(d.dir)
 	if err != nil {
@@ -92,7 +82,7 @@ func (d *Disk) format() error {
 	if abs, err = filepath.EvalSymlinks(abs); err != nil {
 		return err
 	}
-	if within(abs, d.spec.Live) {
+	if disk.Within(abs, d.spec.Live) {
 		return fmt.Errorf("the run directory %s is below the disk %s; choose another with --run or FI_RUN", d.run, d.spec.Live)
 	}
 	if err := os.Mkdir(d.file("blobs"), 0o700); err != nil {
@@ -258,10 +248,10 @@ type Stat struct {
 }
 
 // Stat reads the state without stopping anybody.
-func (d *Disk) Stat() (Stat, error) {
+func (d *Disk) Stat() (any, error) {
 	s, unmap, err := mapState(d.file("state"))
 	if err != nil {
-		return Stat{}, err
+		return nil, err
 	}
 	defer unmap()
 	st := Stat{

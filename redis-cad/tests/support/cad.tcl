@@ -78,3 +78,44 @@ proc cad_kill_and_restart {level} {
     } else {fail "the server neither serves nor exits"}
     if {[is_alive [srv $level pid]]} {reconnect $level}
 }
+
+# A field of INFO cad at the server `level`.
+proc cad_info {field {level 0}} {
+    getInfoProperty [[srv $level client] info cad] cad_$field
+}
+
+proc cad_wait_held {count {level 0}} {
+    wait_for_condition 1000 5 {[cad_info held_now $level] == $count} else {
+        fail "[cad_info held_now $level] connections hold, expected $count"
+    }
+}
+
+# Everything executed so far is durable; then syncs of the log stop until `cad_fault`.
+proc cad_stall {} {
+    cad_fault
+    assert_equal OK [r cad persist]
+    cad_fault {hold .incr.aof}
+}
+
+# 1: the connection has something to read within `ms`. Used to see that it has nothing
+# after a state was reached in which a wrong server would have answered.
+proc cad_readable {rd {ms 0}} {
+    set fd [$rd channel]
+    set got {}
+    set ::cad_ready 0
+    fileevent $fd readable {set ::cad_ready 1}
+    set timer [after $ms {set ::cad_ready 0}]
+    vwait ::cad_ready
+    after cancel $timer
+    fileevent $fd readable {}
+    return $::cad_ready
+}
+
+# What became of a command that was sent on `rd`: `answered` or `held`.
+proc cad_outcome {rd held_before} {
+    for {set j 0} {$j < 2000} {incr j} {
+        if {[cad_info held_now] > $held_before} {return held}
+        if {[cad_readable $rd 1]} {return answered}
+    }
+    fail "neither answered nor held"
+}

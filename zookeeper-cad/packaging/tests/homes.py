@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import tarfile
@@ -17,6 +18,8 @@ DIST = MODULE.parent / "out" / "dist"
 STOCK_JAR = MODULE / "build" / "download" / "zookeeper-3.9.5.jar"
 JAR = "lib/zookeeper-3.9.5.jar"
 SERVING_WITHIN_S = 60
+# A planned stop drains for at most cad.drain, 10 s.
+STOPPED_WITHIN_S = 60
 
 
 class HomeCase(unittest.TestCase):
@@ -96,7 +99,17 @@ class Server:
         raise AssertionError(f"no answer after {SERVING_WITHIN_S} s: {said}\n{self.log()}")
 
     def stop(self):
-        return self.script("zkServer.sh", "stop")
+        """zkServer.sh stop, and the end of the process, for which that script does not wait."""
+        pid_file = self.data / "zookeeper_server.pid"
+        pid = int(pid_file.read_text()) if pid_file.exists() else None
+        result = self.script("zkServer.sh", "stop")
+        deadline = time.monotonic() + STOPPED_WITHIN_S
+        while pid and pathlib.Path(f"/proc/{pid}").exists():
+            if time.monotonic() > deadline:
+                os.kill(pid, signal.SIGKILL)
+                raise AssertionError(f"still there {STOPPED_WITHIN_S} s after zkServer.sh stop\n{self.log()}")
+            time.sleep(0.05)
+        return result
 
     def cli(self, *command):
         return self.script("zkCli.sh", "-server", f"127.0.0.1:{self.port}", *command)

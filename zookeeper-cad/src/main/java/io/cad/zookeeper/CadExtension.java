@@ -6,8 +6,8 @@ import io.cad.zookeeper.config.SettingException;
 import io.cad.zookeeper.config.SettingRules;
 import io.cad.zookeeper.durability.CadTxnLog;
 import io.cad.zookeeper.durability.Directories;
-import io.cad.zookeeper.durability.PublishedSnapshots;
 import io.cad.zookeeper.recovery.LogRepair;
+import io.cad.zookeeper.recovery.PublishedSnapshots;
 import io.cad.zookeeper.recovery.Rollback;
 import io.netty.channel.Channel;
 import java.io.File;
@@ -28,6 +28,7 @@ import org.apache.zookeeper.server.admin.CadAdminCommand;
 import org.apache.zookeeper.server.admin.Commands;
 import org.apache.zookeeper.server.command.AbstractFourLetterCommand;
 import org.apache.zookeeper.server.command.CadCommand;
+import org.apache.zookeeper.server.persistence.CadStorage;
 import org.apache.zookeeper.server.persistence.FileTxnSnapLog;
 import org.apache.zookeeper.server.persistence.SnapShot;
 import org.apache.zookeeper.server.persistence.TxnLog;
@@ -143,6 +144,8 @@ public final class CadExtension extends ServerExtension {
     @Override
     public void beforeTruncate(FileTxnSnapLog files, long zxid) throws IOException {
         if (enabled()) {
+            // Closed first: what the last sync covers must not raise the mark again after it was lowered.
+            CadStorage.closeLog(files);
             Rollback.beforeTruncate(files.getDataLogDir(), files.getSnapDir(), zxid);
         }
     }

@@ -102,7 +102,7 @@ public final class CadTxnLog implements TxnLog {
         return limit > 0 && channel != null && position + buffer.position() > limit;
     }
 
-    private synchronized void appendRecord(long zxid, byte[] record) throws IOException {
+    private synchronized void appendRecord(long zxid, byte[] record) {
         if (zxid <= lastAppended) {
             LOG.warn("Current zxid 0x{} is <= 0x{}", Long.toHexString(zxid), Long.toHexString(lastAppended));
         }
@@ -122,7 +122,15 @@ public final class CadTxnLog implements TxnLog {
         lastAppended = Math.max(lastAppended, zxid);
     }
 
-    private void open(long zxid) throws IOException {
+    private void open(long zxid) {
+        try {
+            create(zxid);
+        } catch (IOException e) {
+            throw FailStop.storage("Creating " + file, e);
+        }
+    }
+
+    private void create(long zxid) throws IOException {
         file = new File(logDir, Util.makeLogName(zxid));
         LOG.info("Creating new log file: {}", file.getName());
         channel = FileChannel.open(file.toPath(),
@@ -134,6 +142,7 @@ public final class CadTxnLog implements TxnLog {
         buffer.putInt(FileTxnLog.TXNLOG_MAGIC).putInt(FileTxnLog.VERSION).putLong(0);
         // The header precedes the padding, or an empty file would look like a torn one.
         writeBuffer();
+        fileSize = position;
     }
 
     /**
@@ -145,7 +154,7 @@ public final class CadTxnLog implements TxnLog {
     public synchronized long write() {
         if (channel != null && buffer.position() > 0) {
             try {
-                pad(position + buffer.position());
+                pad();
                 writeBuffer();
             } catch (IOException e) {
                 throw FailStop.storage("Writing " + file, e);
@@ -164,9 +173,10 @@ public final class CadTxnLog implements TxnLog {
         buffer.clear();
     }
 
-    private void pad(long upTo) throws IOException {
-        long size = FilePadding.calculateFileSizeWithPadding(upTo, fileSize, FilePadding.getPreAllocSize());
-        if (size > fileSize && size > upTo) {
+    /** Preallocates as upstream does, so that most syncs need not record a new file size. */
+    private void pad() throws IOException {
+        long size = FilePadding.calculateFileSizeWithPadding(position, fileSize, FilePadding.getPreAllocSize());
+        if (size != fileSize) {
             channel.write(ByteBuffer.wrap(new byte[1]), size - 1);
             fileSize = size;
         }
@@ -243,12 +253,12 @@ public final class CadTxnLog implements TxnLog {
      * one is synced, so at most the newest can have a torn tail (rule E6).
      */
     @Override
-    public void rollLog() throws IOException {
+    public void rollLog() {
         synchronized (syncLock) {
             commit();
             synchronized (this) {
                 if (channel != null) {
-                    channel.close();
+                    finish();
                     channel = null;
                     previousFiles += position;
                     position = 0;
@@ -258,8 +268,17 @@ public final class CadTxnLog implements TxnLog {
         }
     }
 
+    private void finish() {
+        try {
+            store.segments().finished(file, lastWritten);
+            channel.close();
+        } catch (IOException e) {
+            throw FailStop.storage("Finishing " + file, e);
+        }
+    }
+
     @Override
-    public void close() throws IOException {
+    public void close() {
         rollLog();
     }
 

@@ -41,7 +41,10 @@ public final class Store {
     private volatile PersistedListener listener = index -> { };
     private volatile SnapshotGate snapshotGate;
     private PersistedMark mark;
+    private SegmentEnds segments;
     private volatile long persisted;
+    private volatile boolean fullStateNeeded;
+    private volatile File adoptingFor;
 
     private Store(File versionDirectory) {
         sideDirectory = new File(new File(versionDirectory.getParentFile(), SIDE_DIRECTORY), LAYOUT);
@@ -70,6 +73,13 @@ public final class Store {
         return mark;
     }
 
+    public synchronized SegmentEnds segments() throws IOException {
+        if (segments == null) {
+            segments = new SegmentEnds(new File(sideDirectory(), "segments"));
+        }
+        return segments;
+    }
+
     /** Highest index that a sync in this process has covered. */
     public long persisted() {
         return persisted;
@@ -89,9 +99,32 @@ public final class Store {
         listener.persisted(index);
     }
 
-    /** The log is about to be cut behind the index; lowers the mark durably. */
+    /**
+     * The next snapshot is the leader's whole state, which replaces this server's history.
+     *
+     * @param logDir where the old log is; null when that is over
+     */
+    public void adoptFor(File logDir) {
+        adoptingFor = logDir;
+    }
+
+    public File adoptingFor() {
+        return adoptingFor;
+    }
+
+    /** A cut was refused: the next registration asks the leader for its whole state. */
+    public void needFullState(boolean needed) {
+        fullStateNeeded = needed;
+    }
+
+    public boolean fullStateNeeded() {
+        return fullStateNeeded;
+    }
+
+    /** The log is about to be cut behind the index; lowers what is recorded of it, durably. */
     public void cut(long index) throws IOException {
         mark().lower(index);
+        segments().cut(index);
         persisted = Math.min(persisted, index);
     }
 

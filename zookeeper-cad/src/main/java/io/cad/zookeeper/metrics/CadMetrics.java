@@ -41,6 +41,7 @@ public final class CadMetrics {
     private final Counter readBarriers;
     private final Counter writesRefused;
     private final Counter reads;
+    private final Counter rolledBackTxns;
 
     private final String[] causeNames = new String[Cause.values().length];
 
@@ -66,6 +67,7 @@ public final class CadMetrics {
         readBarriers = context.getCounter("cad_read_barriers");
         writesRefused = context.getCounter("cad_writes_refused");
         reads = context.getCounter("cad_reads");
+        rolledBackTxns = context.getCounter("cad_rolled_back_txns");
     }
 
     public static CadMetrics get() {
@@ -136,5 +138,10 @@ public final class CadMetrics {
     /** A write was refused because the disk is nearly full. */
     public void writeRefused() {
         writesRefused.add(1);
+    }
+
+    /** Changes of a deposed leader were taken back here. */
+    public void rolledBack(long txns) {
+        rolledBackTxns.add(txns);
     }
 }

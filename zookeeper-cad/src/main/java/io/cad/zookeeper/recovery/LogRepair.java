@@ -37,33 +37,36 @@ public final class LogRepair {
     public static void beforeRestore(File logDir, File snapDir) throws IOException {
         Store store = Store.of(logDir);
         discardUnpublished(Store.of(snapDir));
+        Adoption.finish(logDir, snapDir);
         long mark = store.mark().value();
         long base = newestSnapshot(snapDir);
         File[] files = FileTxnLog.getLogFiles(logDir.listFiles(), Math.max(base, 0));
-        long end = repair(logDir, files, base, mark);
+        long end = repair(store, logDir, files, base, mark);
         syncAll(files);
         EpochFiles.catchUp(snapDir, end);
     }
 
     /** Cuts what may be cut; answers the index of the last entry that is left. */
-    private static long repair(File logDir, File[] files, long base, long mark) throws IOException {
-        long last = 0;
+    private static long repair(Store store, File logDir, File[] files, long base, long mark) throws IOException {
+        long end = Math.max(base, 0);
         for (int i = 0; i < files.length; i++) {
-            LogScan scan = LogScan.of(files[i], last);
-            if (last == 0 && scan.first > base && base > 0 && !LogScan.follows(base, scan.first)) {
-                scan = LogScan.unusable(files[i],
-                    Indices.format(scan.first) + " does not follow snapshot " + Indices.format(base));
+            LogScan scan = LogScan.of(files[i], 0);
+            if (scan.records > 0 && end > 0 && scan.first > end && !LogScan.follows(end, scan.first)) {
+                scan = LogScan.unusable(files[i], Indices.format(scan.first) + " does not follow " + Indices.format(end));
             }
-            last = scan.last;
+            Long finished = store.segments().end(files[i]);
+            if (finished != null && scan.last < finished) {
+                throw corruption(files[i], "it ends at " + Indices.format(scan.last), finished);
+            }
+            end = Math.max(end, scan.last);
             if (scan.defect != null) {
-                cut(scan, files, i, Math.max(last, base), mark);
-                return Math.max(last, base);
+                cut(scan, files, i, end, mark);
+                return end;
             }
         }
-        long end = Math.max(last, base);
         if (end < mark) {
             throw corruption(files.length == 0 ? logDir : files[files.length - 1],
-                "it ends at " + Indices.format(Math.max(end, 0)), mark);
+                "it ends at " + Indices.format(end), mark);
         }
         return end;
     }

@@ -24,7 +24,15 @@ final class LogScan {
     /** Position of the zxid in a serialised header: after client id and cxid. */
     private static final int ZXID_OFFSET = 8 + 4;
 
+    /** Sees every good record. */
+    interface Visitor {
+        void record(long index, long checksum, byte[] body);
+    }
+
+    private static final Visitor NOBODY = (index, checksum, body) -> { };
+
     final File file;
+    private final Visitor visitor;
     /** Index of the first good record, 0 if there is none. */
     long first;
     /** Index of the last good record, the one given if there is none. */
@@ -36,9 +44,10 @@ final class LogScan {
     /** Why the run ended before the end of the written part, or null. */
     String defect;
 
-    private LogScan(File file, long previous) {
+    private LogScan(File file, long previous, Visitor visitor) {
         this.file = file;
         this.last = previous;
+        this.visitor = visitor;
     }
 
     /**
@@ -47,7 +56,11 @@ final class LogScan {
      * @param previous index of the record before this file, 0 if none is known
      */
     static LogScan of(File file, long previous) throws IOException {
-        LogScan scan = new LogScan(file, previous);
+        return of(file, previous, NOBODY);
+    }
+
+    static LogScan of(File file, long previous, Visitor visitor) throws IOException {
+        LogScan scan = new LogScan(file, previous, visitor);
         try (DataInputStream in = new DataInputStream(new BufferedInputStream(new FileInputStream(file), 1 << 16))) {
             scan.run(in, file.length());
         }
@@ -56,7 +69,7 @@ final class LogScan {
 
     /** A file of which nothing may be used. */
     static LogScan unusable(File file, String defect) {
-        LogScan scan = new LogScan(file, 0);
+        LogScan scan = new LogScan(file, 0, NOBODY);
         scan.defect = defect;
         return scan;
     }
@@ -113,6 +126,7 @@ final class LogScan {
         }
         last = zxid;
         records++;
+        visitor.record(zxid, crc, bytes);
         goodBytes += size + RECORD_OVERHEAD;
         return true;
     }

@@ -7,16 +7,14 @@ import io.cad.zookeeper.durability.Store;
 import java.io.File;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
-import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Takes back, from log and snapshots, what a new leader does not have (rule
- * E4). Order matters: every crash point leaves the old history, a prefix of
- * it, or the new one.
+ * Cuts from the log what a new leader does not have (rule E4). Order matters:
+ * every crash point leaves the old history or a prefix of it.
  */
 public final class Rollback {
 
@@ -26,19 +24,39 @@ public final class Rollback {
     }
 
     /**
-     * The log is about to be cut behind an index: the mark is lowered first.
+     * The log is about to be cut behind an index. Nothing is changed unless the
+     * cut is possible: the index itself must be in the log or be a snapshot, and
+     * no snapshot may hold later changes. Then the cut records are kept aside
+     * and the mark is lowered.
      *
-     * @throws IllegalStateException a snapshot holds what is to be taken back; unchecked,
-     *     because upstream turns an IOException here into the end of the process
+     * @throws IllegalStateException the cut is impossible; the next registration asks for the whole
+     *     state. Unchecked, because upstream turns an IOException here into the end of the process
      */
     public static void beforeTruncate(File logDir, File snapDir, long zxid) throws IOException {
-        for (File snapshot : HistoryFiles.snapshots(snapDir)) {
-            if (HistoryFiles.index(snapshot) > zxid) {
-                throw new IllegalStateException("The log cannot be cut at " + Indices.format(zxid) + ": " + snapshot
-                    + " holds later changes; the whole state is needed from the leader");
-            }
+        String obstacle = obstacle(logDir, snapDir, zxid);
+        if (obstacle != null) {
+            Store.of(logDir).needFullState(true);
+            throw new IllegalStateException("The log cannot be cut at " + Indices.format(zxid) + ": " + obstacle
+                + ". Nothing was changed; this server asks the leader for its whole state");
         }
+        RolledBack.keep(logDir, zxid, "the leader's history ends at " + Indices.format(zxid));
         Store.of(logDir).cut(zxid);
+    }
+
+    private static String obstacle(File logDir, File snapDir, long zxid) throws IOException {
+        boolean found = zxid == 0;
+        for (File snapshot : HistoryFiles.snapshots(snapDir)) {
+            long index = HistoryFiles.index(snapshot);
+            if (index > zxid) {
+                return snapshot + " holds later changes";
+            }
+            found |= index == zxid;
+        }
+        boolean[] inLog = {found};
+        for (File log : HistoryFiles.logs(logDir)) {
+            LogScan.of(log, 0, (index, checksum, body) -> inLog[0] |= index == zxid);
+        }
+        return inLog[0] ? null : "that change is neither in the log nor a snapshot";
     }
 
     /** The log was cut: makes the cut durable and checks that it ends where it must. */
@@ -57,32 +75,7 @@ public final class Rollback {
             syncFile(files.get(0));
         }
         Directories.sync(logDir);
-        LOG.warn("Rolled back to {}", Indices.format(zxid));
-    }
-
-    /**
-     * A snapshot from the leader replaced the whole history and is durable:
-     * removes every log file, newest first, and every snapshot above it.
-     *
-     * @param base index of the new snapshot
-     */
-    public static void adopt(File logDir, File snapDir, long base) throws IOException {
-        Store.of(logDir).cut(base);
-        int removed = 0;
-        for (File log : HistoryFiles.logs(logDir)) {
-            Files.delete(log.toPath());
-            removed++;
-        }
-        Directories.sync(logDir);
-        for (File snapshot : HistoryFiles.snapshots(snapDir)) {
-            if (HistoryFiles.index(snapshot) > base) {
-                Files.delete(snapshot.toPath());
-                removed++;
-            }
-        }
-        Directories.sync(snapDir);
-        LOG.info("Took over the leader's state at {}; {} files of the old history removed",
-            Indices.format(base), removed);
+        LOG.info("The log ends at {} now", Indices.format(zxid));
     }
 
     private static void syncFile(File file) throws IOException {

@@ -3,6 +3,7 @@ package io.cad.zookeeper.role;
 
 import io.cad.zookeeper.config.CadConfig;
 import io.cad.zookeeper.config.Mode;
+import io.cad.zookeeper.core.Indices;
 import io.cad.zookeeper.core.LeaderCore;
 import io.cad.zookeeper.core.Quorum;
 import io.cad.zookeeper.metrics.CadMetrics;
@@ -29,9 +30,20 @@ public final class LeaderRole extends Role implements LeaderCore.Actions {
     private final LeaderCore core;
     private final Learners learners;
 
+    /** One registration of a learner with this leader, and what it last reported. */
+    private static final class Connection {
+        final long id;
+        final long server;
+        long persisted = Indices.NONE;
+
+        Connection(long id, long server) {
+            this.id = id;
+            this.server = server;
+        }
+    }
+
     // Guarded by the monitor of the core.
-    private final Map<Object, Long> connections = new IdentityHashMap<>();
-    private final Map<Long, Long> persistedByServer = new TreeMap<>();
+    private final Map<Object, Connection> connections = new IdentityHashMap<>();
     private long nextConnection = 1;
     private long roundStarted;
 
@@ -52,32 +64,39 @@ public final class LeaderRole extends Role implements LeaderCore.Actions {
 
     // ---- what learners say
 
-    /** A learner reports; its connection is the object that serves it. */
-    public void report(Object connection, long server, long reportedEpoch, long persisted, long applied) {
-        long now = System.nanoTime();
+    /**
+     * A learner has registered: from here its reports count, and those on an
+     * older connection of the same server no longer do.
+     *
+     * @param connection the object that serves it
+     */
+    public void connected(Object connection, long server) {
         synchronized (core) {
-            if (isStopped()) {
-                return;
-            }
-            Long id = connections.get(connection);
-            if (id == null) {
-                id = nextConnection++;
-                connections.put(connection, id);
-                core.memberConnected(id, server);
-            }
-            if (reportedEpoch == epoch) {
-                persistedByServer.put(server, persisted);
-            }
-            core.report(id, reportedEpoch, persisted, applied, now);
+            Connection registered = new Connection(nextConnection++, server);
+            connections.put(connection, registered);
+            core.memberConnected(registered.id, server);
         }
     }
 
-    public void disconnected(Object connection, long server) {
+    public void report(Object connection, long reportedEpoch, long persisted, long applied) {
+        long now = System.nanoTime();
         synchronized (core) {
-            Long id = connections.remove(connection);
-            if (id != null) {
-                core.memberLost(id);
-                persistedByServer.remove(server);
+            Connection sender = connections.get(connection);
+            if (sender == null || isStopped()) {
+                return;
+            }
+            if (reportedEpoch == epoch) {
+                sender.persisted = persisted;
+            }
+            core.report(sender.id, reportedEpoch, persisted, applied, now);
+        }
+    }
+
+    public void disconnected(Object connection) {
+        synchronized (core) {
+            Connection lost = connections.remove(connection);
+            if (lost != null) {
+                core.memberLost(lost.id);
             }
         }
     }
@@ -170,9 +189,15 @@ public final class LeaderRole extends Role implements LeaderCore.Actions {
 
     /** Persisted index by server id, as far as reported on current connections. */
     public Map<Long, Long> persistedByServer() {
+        Map<Long, Long> persisted = new TreeMap<>();
         synchronized (core) {
-            return new TreeMap<>(persistedByServer);
+            for (Connection connection : connections.values()) {
+                if (connection.persisted != Indices.NONE) {
+                    persisted.merge(connection.server, connection.persisted, Math::max);
+                }
+            }
         }
+        return persisted;
     }
 
     public long quorumPersisted() {

@@ -20,6 +20,7 @@ public final class Hello {
 
     private static final int MAGIC = 0x43414448; // CADH
     private static final int VERSION = 1;
+    private static final int FULL_STATE = 0x43414446; // CADF
 
     private static final short FIELD_MODE = 1;
     private static final short FIELD_ROLE = 2;
@@ -38,6 +39,16 @@ public final class Hello {
     private Hello(int version, Mode mode) {
         this.version = version;
         this.mode = mode;
+    }
+
+    /** Appends to ACKEPOCH that this learner's log cannot be cut and that it needs the leader's whole state. */
+    public static byte[] appendFullState(byte[] data) {
+        return ByteBuffer.allocate(data.length + 4).put(data).putInt(FULL_STATE).array();
+    }
+
+    /** Whether an ACKEPOCH asks for the whole state. */
+    public static boolean asksFullState(byte[] data) {
+        return data != null && data.length >= 8 && ByteBuffer.wrap(data).getInt(4) == FULL_STATE;
     }
 
     /** Appends the record to a packet's data. */

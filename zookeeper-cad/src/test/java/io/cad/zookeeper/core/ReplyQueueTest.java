@@ -16,7 +16,7 @@ class ReplyQueueTest {
 
     @Test
     void itIsAListOfReplies() {
-        Seeds.each("reply queue", 300, ReplyQueueTest::compareWithAList);
+        Seeds.each("reply queue", 100, ReplyQueueTest::compareWithAList);
     }
 
     private static void compareWithAList(Random random) {

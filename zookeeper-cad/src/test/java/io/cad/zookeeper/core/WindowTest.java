@@ -17,13 +17,13 @@ class WindowTest {
 
     @Test
     void itIsAListOfEntries() {
-        Seeds.each("window", 300, random -> compareWithAList(random, 1 << 14, true));
+        Seeds.each("window", 100, random -> compareWithAList(random, 1 << 14, true));
     }
 
     /** With few slots it forgets details, and then it may only be stricter. */
     @Test
     void withFewSlotsItIsStricter() {
-        Seeds.each("window with few slots", 300, random -> compareWithAList(random, 4, false));
+        Seeds.each("window with few slots", 100, random -> compareWithAList(random, 4, false));
     }
 
     private static void compareWithAList(Random random, int slots, boolean exact) {

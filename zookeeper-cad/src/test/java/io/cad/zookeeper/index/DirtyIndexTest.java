@@ -117,7 +117,7 @@ class DirtyIndexTest {
 
     private static final class Hammer {
         private static final int ITEMS = 50;
-        private static final int UPDATES = 50_000;
+        private static final int UPDATES = 20_000;
         private static final int READERS = 3;
         /** So many updates are not durable at least while updates go on. */
         private static final int LAG = 20;

@@ -13,4 +13,11 @@ public final class CadStorage {
     public static CadTxnLog log(FileTxnSnapLog files) {
         return (CadTxnLog) files.txnLog;
     }
+
+    /** Ends the current log file, durably; upstream may have let go of the log already. */
+    public static void closeLog(FileTxnSnapLog files) {
+        if (files.txnLog != null) {
+            log(files).rollLog();
+        }
+    }
 }

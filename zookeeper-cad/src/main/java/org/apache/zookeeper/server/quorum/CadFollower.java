@@ -38,4 +38,14 @@ final class CadFollower extends Follower {
         super.syncWithLeader(newLeaderZxid);
         link.synchronised();
     }
+
+    /** A synchronisation that was cut short leaves memory ahead of the log (ZOOKEEPER-5094): both are read anew. */
+    @Override
+    public void shutdown() {
+        if (self.getSyncMode() == QuorumPeer.SyncMode.TRUNC) {
+            self.setSyncMode(QuorumPeer.SyncMode.SNAP);
+        }
+        link.close();
+        super.shutdown();
+    }
 }

@@ -36,7 +36,7 @@ final class CadFollowerZooKeeperServer extends FollowerZooKeeperServer implement
     @Override
     protected void setupRequestProcessors() {
         role = ((CadFollower) getFollower()).link
-            .begin(CadPeer.files(this), getZKDatabase().getDataTreeLastProcessedZxid(), "follower");
+            .begin(CadPeer.files(this), "follower");
         RequestProcessor last = new CadFinalRequestProcessor(this, role);
         commitProcessor = new CommitProcessor(last, Long.toString(getServerId()), true, getZooKeeperServerListener());
         commitProcessor.start();
@@ -55,9 +55,7 @@ final class CadFollowerZooKeeperServer extends FollowerZooKeeperServer implement
 
     @Override
     public File takeSnapshot(boolean syncSnap, boolean isSevere) throws IOException {
-        File snapshot = super.takeSnapshot(syncSnap, isSevere);
-        CadPeer.adoptSnapshot(self, this);
-        return snapshot;
+        return CadPeer.takeSnapshot(self, this, () -> super.takeSnapshot(syncSnap, isSevere));
     }
 
     @Override

@@ -3,6 +3,7 @@ package org.apache.zookeeper.server.quorum;
 
 import io.cad.zookeeper.config.CadConfig;
 import io.cad.zookeeper.config.Mode;
+import io.cad.zookeeper.core.Indices;
 import io.cad.zookeeper.core.Quorum;
 import io.cad.zookeeper.metrics.CadMetrics;
 import io.cad.zookeeper.role.LeaderRole;
@@ -12,6 +13,7 @@ import io.cad.zookeeper.wire.Packets;
 import java.io.IOException;
 import java.net.SocketAddress;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -36,6 +38,11 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     private final CadLeaderZooKeeperServer server;
     /** Learners that announced the capability; stock ones get only stock packets. */
     private final Map<LearnerHandler, Mode> capable = new ConcurrentHashMap<>();
+    /**
+     * Capable learners in the order in which they registered; its monitor guards the registrations at the role too.
+     * Upstream removes handlers while it holds the lock of its learners, so this object's monitor must not be used.
+     */
+    private final Set<LearnerHandler> following = new LinkedHashSet<>();
     private volatile LeaderRole role;
 
     CadLeader(QuorumPeer peer, CadLeaderZooKeeperServer server, CadConfig config) throws IOException, X509Exception {
@@ -50,8 +57,13 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
         LeaderRole begun = new LeaderRole(config, config.mode, epoch, self.getMyId(), lastApplied, memberships(),
             files, this);
         begun.start(lastApplied);
+        synchronized (following) {
+            for (LearnerHandler handler : following) {
+                begun.connected(handler, handler.getSid());
+            }
+            role = begun;
+        }
         begun.established();
-        role = begun;
         LOG.info("Leading epoch {} with {}", Long.toHexString(epoch), config.mode);
         return begun;
     }
@@ -112,6 +124,15 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
         return capable.containsKey(handler) ? new Hello(config.mode).appendTo(version) : version;
     }
 
+    @Override
+    boolean epochAcknowledged(LearnerHandler handler, byte[] data) {
+        boolean fullState = Hello.asksFullState(data);
+        if (fullState) {
+            LOG.warn("Server {} cannot cut its log and asks for the whole state", handler.getSid());
+        }
+        return fullState;
+    }
+
     // ---- what learners report
 
     @Override
@@ -120,13 +141,13 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
         switch (packet.getType()) {
         case Packets.REPORT:
             if (current != null) {
-                current.report(handler, handler.getSid(), Packets.epoch(packet), packet.getZxid(),
-                    Packets.applied(packet));
+                current.report(handler, Packets.epoch(packet), packet.getZxid(), Packets.applied(packet));
             }
             return true;
         case Packets.FLUSH_REQUEST:
             CadMetrics.get().flushRequest();
-            if (current != null && Packets.epoch(packet) == current.epoch) {
+            if (current != null && Packets.epoch(packet) == current.epoch
+                && Indices.epoch(packet.getZxid()) <= current.epoch) {
                 current.need(packet.getZxid());
                 handler.queuePacket(Packets.durable(current.epoch, current.durable()));
             }
@@ -139,19 +160,31 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     @Override
     public void removeLearnerHandler(LearnerHandler handler) {
         capable.remove(handler);
-        LeaderRole current = role;
-        if (current != null) {
-            current.disconnected(handler, handler.getSid());
+        synchronized (following) {
+            following.remove(handler);
+            if (role != null) {
+                role.disconnected(handler);
+            }
         }
         super.removeLearnerHandler(handler);
     }
 
-    /** A learner that joins late must learn D before anything else moves it. */
+    /** The learner's registration begins; one that joins late must learn D before anything else moves it. */
     @Override
     public synchronized long startForwarding(LearnerHandler handler, long lastSeenZxid) {
         long forwarded = super.startForwarding(handler, lastSeenZxid);
-        LeaderRole current = role;
-        if (current != null && capable.containsKey(handler) && current.durable() >= 0) {
+        if (!capable.containsKey(handler)) {
+            return forwarded;
+        }
+        LeaderRole current;
+        synchronized (following) {
+            following.add(handler);
+            current = role;
+            if (current != null) {
+                current.connected(handler, handler.getSid());
+            }
+        }
+        if (current != null && current.durable() >= 0) {
             handler.queuePacket(Packets.durable(current.epoch, current.durable()));
         }
         return forwarded;

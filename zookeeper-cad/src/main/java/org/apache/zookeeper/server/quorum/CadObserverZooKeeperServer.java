@@ -51,7 +51,7 @@ final class CadObserverZooKeeperServer extends ObserverZooKeeperServer implement
     @Override
     protected void setupRequestProcessors() {
         role = ((CadObserver) getObserver()).link
-            .begin(CadPeer.files(this), getZKDatabase().getDataTreeLastProcessedZxid(), "observer");
+            .begin(CadPeer.files(this), "observer");
         RequestProcessor last = new CadFinalRequestProcessor(this, role);
         commitProcessor = new CommitProcessor(last, Long.toString(getServerId()), true, getZooKeeperServerListener());
         commitProcessor.start();
@@ -73,9 +73,7 @@ final class CadObserverZooKeeperServer extends ObserverZooKeeperServer implement
 
     @Override
     public File takeSnapshot(boolean syncSnap, boolean isSevere) throws IOException {
-        File snapshot = super.takeSnapshot(syncSnap, isSevere);
-        CadPeer.adoptSnapshot(self, this);
-        return snapshot;
+        return CadPeer.takeSnapshot(self, this, () -> super.takeSnapshot(syncSnap, isSevere));
     }
 
     @Override

@@ -5,8 +5,8 @@ import io.cad.zookeeper.CadObjects;
 import io.cad.zookeeper.config.CadConfig;
 import io.cad.zookeeper.durability.CadTxnLog;
 import io.cad.zookeeper.durability.Store;
-import io.cad.zookeeper.recovery.Rollback;
 import io.cad.zookeeper.role.Role;
+import java.io.File;
 import java.io.IOException;
 import org.apache.zookeeper.common.X509Exception;
 import org.apache.zookeeper.server.ZKDatabase;
@@ -52,18 +52,29 @@ public final class CadPeer {
         return CadStorage.log(server.getTxnLogFactory());
     }
 
+    /** How a server takes a snapshot. */
+    interface Snapshooter {
+        File take() throws IOException;
+    }
+
     /**
-     * A learner has taken over its leader's whole state and made it durable:
-     * the old history goes, before anything is appended or the epoch recorded.
+     * Takes a learner's snapshot. During a synchronisation by SNAP it is the
+     * leader's whole state, and replaces the old history before anything is
+     * appended or the epoch recorded.
      */
-    static void adoptSnapshot(QuorumPeer peer, ZooKeeperServer server) throws IOException {
+    static File takeSnapshot(QuorumPeer peer, ZooKeeperServer server, Snapshooter snapshooter) throws IOException {
         if (peer.getSyncMode() != QuorumPeer.SyncMode.SNAP) {
-            return;
+            return snapshooter.take();
         }
         FileTxnSnapLog files = server.getTxnLogFactory();
+        Store store = Store.of(files.getSnapDir());
         files.rollLog();
-        Rollback.adopt(files.getDataLogDir(), files.getSnapDir(),
-            server.getZKDatabase().getDataTreeLastProcessedZxid());
+        store.adoptFor(files.getDataLogDir());
+        try {
+            return snapshooter.take();
+        } finally {
+            store.adoptFor(null);
+        }
     }
 
     /**

@@ -3,11 +3,11 @@ package org.apache.zookeeper.server.quorum;
 
 import io.cad.zookeeper.config.CadConfig;
 import io.cad.zookeeper.config.Mode;
+import io.cad.zookeeper.durability.Store;
 import io.cad.zookeeper.role.FollowerRole;
 import io.cad.zookeeper.role.Role;
 import io.cad.zookeeper.wire.Hello;
 import io.cad.zookeeper.wire.Packets;
-import java.io.IOException;
 import org.apache.zookeeper.server.ZKDatabase;
 import org.apache.zookeeper.server.util.ZxidUtils;
 import org.slf4j.Logger;
@@ -22,15 +22,9 @@ final class LearnerLink implements FollowerRole.Link {
 
     private static final Logger LOG = LoggerFactory.getLogger(LearnerLink.class);
 
-    /** How the owner writes a packet of ours. */
-    interface Writer {
-        void write(QuorumPacket packet) throws IOException;
-    }
-
     private final CadConfig config;
     private final Learner learner;
     private final boolean votes;
-    private final Writer writer;
 
     private volatile Mode mode = Mode.STOCK;
     private volatile FollowerRole role;
@@ -38,12 +32,14 @@ final class LearnerLink implements FollowerRole.Link {
     private boolean epochAcknowledged;
     private long persistedWithEpoch;
     private volatile QuorumPacket earlyDurable;
+    private volatile long earlyFlush;
+    private final Outbox outbox;
 
-    LearnerLink(CadConfig config, Learner learner, boolean votes, Writer writer) {
+    LearnerLink(CadConfig config, Learner learner, boolean votes, Outbox.Writer writer) {
         this.config = config;
         this.learner = learner;
         this.votes = votes;
-        this.writer = writer;
+        this.outbox = new Outbox(writer);
     }
 
     // ---- handshake
@@ -58,14 +54,14 @@ final class LearnerLink implements FollowerRole.Link {
         } else if (packet.getType() == Leader.ACK && !epochAcknowledged && packet.getZxid() == epoch << 32) {
             // Upstream acknowledges NEWLEADER when history and epoch are on disk.
             epochAcknowledged = true;
-            ZKDatabase db = learner.zk.getZKDatabase();
-            persistedWithEpoch = db.getDataTreeLastProcessedZxid();
-            if (persistedWithEpoch < packet.getZxid()) {
-                // The epoch contains all that came before it; else a client that has seen a lost write of an
-                // older epoch would be refused as "ahead" for as long as nobody writes.
-                db.setlastProcessedZxid(packet.getZxid());
-            }
+            persistedWithEpoch = learner.zk.getZKDatabase().getDataTreeLastProcessedZxid();
+        } else if (packet.getType() == Leader.ACKEPOCH && fullStateNeeded()) {
+            packet.setData(Hello.appendFullState(packet.getData()));
         }
+    }
+
+    private boolean fullStateNeeded() {
+        return Store.of(learner.zk.getTxnLogFactory().getDataLogDir()).fullStateNeeded();
     }
 
     /** Sees every packet as it arrives. */
@@ -90,7 +86,12 @@ final class LearnerLink implements FollowerRole.Link {
             }
             break;
         case Packets.FLUSH:
-            if (current != null && Packets.epoch(packet) == current.epoch) {
+            if (Packets.epoch(packet) != epoch) {
+                break;
+            }
+            if (current == null) {
+                earlyFlush = Math.max(earlyFlush, packet.getZxid());
+            } else {
                 current.flushAsked(packet.getZxid());
             }
             break;
@@ -107,7 +108,14 @@ final class LearnerLink implements FollowerRole.Link {
     // ---- the role
 
     /** The server starts to serve in the leader's mode. */
-    FollowerRole begin(Role.Files files, long lastApplied, String name) {
+    FollowerRole begin(Role.Files files, String name) {
+        ZKDatabase db = learner.zk.getZKDatabase();
+        if (db.getDataTreeLastProcessedZxid() < epoch << 32) {
+            // The epoch is established (UPTODATE has come) and contains all that came before it; else a client that
+            // has seen a lost write of an older epoch would be refused as "ahead" for as long as nobody writes.
+            db.setlastProcessedZxid(epoch << 32);
+        }
+        long lastApplied = db.getDataTreeLastProcessedZxid();
         FollowerRole begun =
             new FollowerRole(config, mode, epoch, learner.self.getMyId(), lastApplied, files, this, name);
         begun.start(persistedWithEpoch);
@@ -123,7 +131,11 @@ final class LearnerLink implements FollowerRole.Link {
             begun.durableAnnounced(Packets.epoch(early), early.getZxid());
         }
         if (begun.mode.acknowledgesBeforeDurable()) {
+            outbox.start("cad-report-" + learner.self.getMyId());
             begun.synchronised(Math.max(persistedWithEpoch, epoch << 32), begun.applying());
+            if (earlyFlush > 0) {
+                begun.flushAsked(earlyFlush);
+            }
         }
         LOG.info("Following epoch {} with {}", Long.toHexString(epoch), mode);
     }
@@ -137,21 +149,17 @@ final class LearnerLink implements FollowerRole.Link {
     @Override
     public void report(long persisted, long applied) {
         if (votes) {
-            send(Packets.report(epoch, persisted, applied));
+            outbox.report(epoch, persisted, applied);
         }
     }
 
     @Override
     public void requestFlush(long target) {
-        send(Packets.flushRequest(epoch, target));
+        outbox.requestFlush(epoch, target);
     }
 
-    private void send(QuorumPacket packet) {
-        try {
-            writer.write(packet);
-        } catch (IOException e) {
-            // The reader of this connection meets the same failure and ends the role.
-            LOG.debug("The leader did not take a packet: {}", e.toString());
-        }
+    /** The connection ends. */
+    void close() {
+        outbox.stop();
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.cad.zookeeper.durability;
+package io.cad.zookeeper.recovery;
 
+import io.cad.zookeeper.durability.Directories;
+import io.cad.zookeeper.durability.Store;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -40,6 +42,11 @@ public final class PublishedSnapshots extends FileSnap {
         Store.SnapshotGate gate = store.snapshotGate();
         try {
             super.serialize(tree, sessions, hidden, true);
+            File logDir = store.adoptingFor();
+            if (logDir != null) {
+                Adoption.adopt(hidden, logDir, snapDir);
+                return;
+            }
             if (gate != null && !published(gate, snapshot)) {
                 return;
             }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cad_flush.c -- makes data durable, on demand and in the background, and keeps D.
+ *
+ * A round asks everybody at once: here the buffer is written and a sync job made, with
+ * a completion request behind it in the same worker's queue, which wakes the event
+ * loop; the replicas get the offset with a GETACK and report when they have synced. One
+ * round is under way at a time; the next one covers all that arrived meanwhile, so the
+ * slower the disk, the larger the groups.
+ *
+ * Our jobs do not look at no-appendfsync-on-rewrite: somebody waits for them.
+ */
+#include "server.h"
+#include "bio.h"
+#include "cad_state.h"
+
+static int wanted;          /* A flush was asked for. */
+static int syncing;         /* The local part of a round has not ended. */
+static int in_background;   /* The timer asks for one. */
+static long long asked;     /* Offset of the last round that the replicas were asked for ... */
+static long long asked_at;  /* ... and when, monotonic us. */
+#define ROUND_LOST_US 100000 /* A replica may be gone; ask again after that. */
+
+void cadFlushAsk(void) { wanted = 1; }
+
+/* D follows what is persisted here and on the replicas. It never moves back. */
+void cadDurableAdvance(void) {
+    if (!cad.mastering || server.aof_state != AOF_ON) return;
+    long long now = cadQuorumPersisted(cadPersistedOffset());
+    if (now <= cad.durable) return;
+    cad.durable = now;
+    cadIndexPrune(cad.index, cad.durable, 10000);
+    cadHoldRelease();
+}
+
+/* In the main thread, after the worker has ended the sync job queued before. */
+static void syncEnded(uint64_t unused, void *ignored) {
+    UNUSED(unused);
+    UNUSED(ignored);
+    syncing = 0;
+    if (server.masterhost) {
+        cadReplAnswer();
+    } else {
+        cadDurableAdvance();
+    }
+}
+
+static void syncHere(void) {
+    if (syncing || server.aof_fd == -1) return;
+    /* Forced: with everysec the plain call leaves data in memory while a sync runs. */
+    flushAppendOnlyFile(1);
+    if (server.aof_last_write_status == C_ERR) return;
+    if (cadPersistDirty()) {
+        cad.flush_syncs++;
+        bioCreateFsyncJob(server.aof_fd, server.master_repl_offset, 0);
+        server.aof_last_incr_fsync_offset = server.aof_last_incr_size;
+        server.aof_last_fsync = server.mstime;
+    }
+    /* Also when a job of stock's is the one to wait for. */
+    syncing = 1;
+    bioCreateCompRq(BIO_WORKER_AOF_FSYNC, syncEnded, 0, NULL);
+}
+
+/* Something of this node's own log is not on disk. */
+static int pendingHere(void) { return cadPersistPending() || sdslen(server.aof_buf) > 0; }
+
+static int undurable(void) { return server.masterhost ? pendingHere() : cad.tail > cad.durable; }
+
+/* Before the append only file is written, and hence before replies are. */
+void cadFlushBeforeSleep(void) {
+    /* After a failed sync nothing helps but a rewrite, see cadAofActOnError. */
+    if (server.aof_state == AOF_OFF || cadPersistError()) return;
+    cadDurableAdvance();
+    int now = wanted || cadHeldNow() || in_background ||
+              (!server.masterhost && cad_config.durability >= CAD_CAD && undurable() &&
+               (cad_config.flush_interval == 0 ||
+                cad.tail - cad.durable > (long long)cad_config.flush_bytes));
+    in_background = 0;
+    if (!now) return;
+    if (!undurable()) {
+        if (wanted && server.masterhost) {
+            /* All that was asked for is on disk: say so. */
+            wanted = 0;
+            flushAppendOnlyFile(1);
+            cadReplAnswer();
+        }
+        return;
+    }
+    if (!syncing && pendingHere()) {
+        wanted = 0;
+        cad.flush_rounds++;
+        syncHere();
+    }
+    if (!server.masterhost && cad_config.nodes > 1 &&
+        (asked <= cad.durable || (long long)getMonotonicUs() - asked_at > ROUND_LOST_US) && cadReplAskFlush()) {
+        asked = cad.tail;
+        asked_at = getMonotonicUs();
+    }
+}
+
+/* Every cad-flush-interval ms. */
+void cadFlushTick(void) {
+    if (cad_config.durability >= CAD_CAD && undurable()) in_background = 1;
+}

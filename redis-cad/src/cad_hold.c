@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cad_hold.c -- replies that wait in their connection's output buffer until D reaches R.
+ *
+ * A connection holds from the first reply with R > D. Until it is released
+ *
+ *   nothing of it is written: writeToClient, through which all writes go, returns at
+ *   once while `need` is set, and no write handler is installed;
+ *   it may finish the commands that had arrived together (a pipeline raises `need` to
+ *   the largest R and shares one flush), and then runs no more: else a stream of new
+ *   updates could keep `need` ahead of D for ever.
+ *
+ * The connection is not CLIENT_BLOCKED. It can be blocked as well, by BLPOP in the same
+ * pipeline, without either knowing of the other.
+ */
+#include "server.h"
+#include "cad_state.h"
+
+static list *held;         /* Connections that hold, in the order in which they began. */
+static int unresolved;     /* Some of them wait for an offset that is not known yet. */
+#define NOT_YET LLONG_MAX
+
+size_t cadHeldNow(void) { return held ? listLength(held) : 0; }
+
+/* The replies of the connection leave when D >= need. */
+void cadHold(client *c, long long need, int cause) {
+    serverAssert(c->conn && need >= 0);
+    if (need <= cad.durable) return;
+    if (!held) held = listCreate();
+    if (need == NOT_YET) unresolved = 1;
+    if (c->cad.need < need) c->cad.need = need;
+    if (c->cad.held) return;
+
+    cad.holds[cause]++;
+    listAddNodeTail(held, c);
+    c->cad.held = listLast(held);
+    c->cad.since = getMonotonicUs();
+    /* A handler that earlier output left behind would spin on a writable socket. */
+    if (c->running_tid == IOTHREAD_MAIN_THREAD_ID) connSetWriteHandler(c->conn, NULL);
+}
+
+static void leaveList(client *c) {
+    cad.hold_us += getMonotonicUs() - c->cad.since;
+    listDelNode(held, c->cad.held);
+    c->cad.held = NULL;
+}
+
+/* The connection is gone. */
+void cadHoldForget(client *c) {
+    if (c->cad.held) leaveList(c);
+    if (c->cad.mode != CAD_OFF) {
+        c->cad.mode = CAD_OFF;
+        cad.strict_clients--;
+        cadStampingChanged();
+    }
+}
+
+static void release(client *c) {
+    serverAssert(c->cad.need <= cad.durable);
+    leaveList(c);
+    c->cad.need = 0;
+    c->cad.patience = 0;
+    if (clientHasPendingReplies(c)) putClientInPendingWriteQueue(c);
+    if (c->cad.stopped) {
+        c->cad.stopped = 0;
+        if (!(c->flags & CLIENT_BLOCKED)) queueClientForReprocessing(c);
+    }
+}
+
+/* D moved. */
+void cadHoldRelease(void) {
+    listIter li;
+    listNode *ln;
+    if (!held) return;
+    listRewind(held, &li);
+    while ((ln = listNext(&li))) {
+        client *c = listNodeValue(ln);
+        if (c->cad.need <= cad.durable) release(c);
+    }
+}
+
+/* All commands that arrived have run: offsets are known now, and connections that hold
+ * stop until they are released. Connections that began to hold in this turn of the event
+ * loop are at the end of the list. */
+void cadHoldBeforeSleep(void) {
+    listIter li;
+    listNode *ln;
+    if (!held) return;
+    listRewindTail(held, &li);
+    while ((ln = listNext(&li))) {
+        client *c = listNodeValue(ln);
+        if (c->cad.need == NOT_YET) c->cad.need = cad.tail;
+        else if (c->cad.stopped && !unresolved) break;
+        c->cad.stopped = 1;
+    }
+    unresolved = 0;
+}
+
+/* An undurable reply never leaves: the connection that waited too long, or keeps too
+ * much, is closed instead. */
+void cadHoldCheckLimits(void) {
+    listIter li;
+    listNode *ln;
+    long long now = getMonotonicUs();
+    if (!held) return;
+    listRewind(held, &li);
+    while ((ln = listNext(&li))) {
+        client *c = listNodeValue(ln);
+        int patience = c->cad.patience ? c->cad.patience : cad_config.hold_timeout;
+        int late = now - c->cad.since > patience * 1000LL;
+        int large = getClientOutputBufferMemoryUsage(c) > cad_config.hold_bytes;
+        if (!late && !large) continue;
+        if (late) cad.hold_timeouts++; else cad.hold_overflows++;
+        sds info = catClientInfoString(sdsempty(), c);
+        serverLog(LL_NOTICE, "Closing a connection whose reply could not be made durable (%s): %s",
+                  late ? "cad-hold-timeout" : "cad-hold-bytes", info);
+        sdsfree(info);
+        freeClientAsync(c);
+    }
+}
+
+/* This node stops being the master: what was executed here may not survive. */
+void cadHoldCloseAll(void) {
+    listIter li;
+    listNode *ln;
+    cad.mastering = 0;
+    if (!held) return;
+    listRewind(held, &li);
+    while ((ln = listNext(&li))) freeClientAsync(listNodeValue(ln));
+}

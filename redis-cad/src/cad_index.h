@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cad_index.h -- u(key): the offset of a key's last update, while that is not durable.
+ */
+#ifndef CAD_INDEX_H
+#define CAD_INDEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cadIndex cadIndex;
+
+cadIndex *cadIndexNew(void);
+void cadIndexFree(cadIndex *index);
+void cadIndexStamp(cadIndex *index, int db, const char *key, size_t len, uint64_t hash, long long offset, size_t max);
+long long cadIndexLookup(const cadIndex *index, int db, const char *key, size_t len, uint64_t hash);
+void cadIndexRaiseBarrier(cadIndex *index, long long offset);
+void cadIndexPrune(cadIndex *index, long long durable, size_t limit);
+long long cadIndexBarrier(const cadIndex *index);
+size_t cadIndexSize(const cadIndex *index);
+size_t cadIndexBytes(const cadIndex *index);
+
+#endif

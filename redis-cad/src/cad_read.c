@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cad_read.c -- what a command's reply shows, and hence what it waits for.
+ *
+ * Every update passes cadStamp with its keys, once, after it was given its offset. A
+ * command that runs passes cadBeforeCommand and cadAfterCommand. Its class decides R,
+ * the offset that must be durable before the reply leaves:
+ *
+ *   NONE      shows no data                          0
+ *   KEYS      reads the keys that it names           largest u(key)
+ *   DATABASE  reads a whole database                 last update of that database
+ *   ACK       writes, and says only that it did      0; in mode immediate its own offset
+ *   STATE     writes, and shows what was or became   its own offset (cad-write-reads durable)
+ *   TAIL      may read anything                      last update of all
+ *
+ * A write that changed nothing showed that there was nothing to change: it counts as
+ * KEYS. So does a write that ended in an error. Whatever is not known is TAIL, which
+ * costs latency and never a wrong answer.
+ */
+#include "server.h"
+#include "cad_state.h"
+
+enum { UNDECIDED, NONE, KEYS, DATABASE, ACK, STATE, TAIL };
+static const char *const class_names[] = {"undecided", "none", "keys", "database", "ack", "state", "tail"};
+
+/* ------------------------------------------------------------------ keys */
+
+typedef void keyFn(int db, sds key, void *context);
+
+/* Calls `fn` for every key of the command. Returns 0 when they cannot be known. The
+ * functions that find keys read strings; arguments may be integers inside. */
+static int forEachKey(struct redisCommand *command, int db, robj **argv, int argc, keyFn *fn, void *context) {
+    getKeysResult keys = GETKEYS_RESULT_INIT;
+    robj **plain = argv;
+    int known = 0;
+
+    if (!command || !doesCommandHaveKeys(command)) return 0;
+    for (int j = 0; j < argc && plain == argv; j++)
+        if (!sdsEncodedObject(argv[j])) {
+            plain = zmalloc(sizeof(robj *) * argc);
+            for (int k = 0; k < argc; k++) plain[k] = getDecodedObject(argv[k]);
+        }
+    if (getKeysFromCommandWithSpecs(command, plain, argc, GET_KEYSPEC_DEFAULT, &keys) > 0) {
+        known = 1;
+        for (int j = 0; j < keys.numkeys; j++) fn(db, plain[keys.keys[j].pos]->ptr, context);
+    }
+    getKeysFreeResult(&keys);
+    if (plain != argv) {
+        for (int j = 0; j < argc; j++) decrRefCount(plain[j]);
+        zfree(plain);
+    }
+    return known;
+}
+
+static void stampKey(int db, sds key, void *context) {
+    UNUSED(context);
+    cadIndexStamp(cad.index, db, key, sdslen(key), dictGenHashFunction(key, sdslen(key)), cad.tail,
+                  cad_config.max_dirty_keys);
+}
+
+static void largestUpdate(int db, sds key, void *context) {
+    long long offset = cadIndexLookup(cad.index, db, key, sdslen(key), dictGenHashFunction(key, sdslen(key)));
+    if (*(long long *)context < offset) *(long long *)context = offset;
+}
+
+static void matchPrefix(int db, sds key, void *context) {
+    UNUSED(db);
+    size_t len = strlen(cad_config.immediate_prefix);
+    if (sdslen(key) >= len && memcmp(key, cad_config.immediate_prefix, len) == 0) *(int *)context = 1;
+}
+
+/* ---------------------------------------------------------------- stamps */
+
+/* These reach a key that their key specification does not place in their own database. */
+static int leavesDatabase(struct redisCommand *command) {
+    return command->proc == moveCommand || command->proc == copyCommand;
+}
+
+/* A command went to the append only file and the replicas; its offset is the present one. */
+void cadStamp(int db, robj **argv, int argc, int target) {
+    if (cad_config.durability == CAD_OFF || server.masterhost) return;
+    /* What is not logged can never be durable: PUBLISH, module calls without AOF. */
+    if (!(target & PROPAGATE_AOF)) return;
+    if (argc == 1 && (argv[0] == shared.multi || argv[0] == shared.exec)) {
+        cad.tail = server.master_repl_offset;
+        return;
+    }
+    if (!cad.mastering) return;
+    cad.tail = server.master_repl_offset;
+    cadWindowWritten();
+    if (!cad.stamping) return;
+
+    struct redisCommand *command = lookupCommand(argv, argc);
+    if (!command || leavesDatabase(command) || !forEachKey(command, db, argv, argc, stampKey, NULL))
+        cadIndexRaiseBarrier(cad.index, cad.tail);
+    else if (db >= 0)
+        cad.db_tail[db] = cad.tail;
+}
+
+/* --------------------------------------------------------------- classes */
+
+static int hasFlaggedKey(struct redisCommand *command, uint64_t flag) {
+    for (int j = 0; j < command->key_specs_num; j++)
+        if (command->key_specs[j].flags & flag) return 1;
+    return 0;
+}
+
+static int oneOf(const char *name, const char *const *names) {
+    for (; *names; names++)
+        if (!strcasecmp(name, *names)) return 1;
+    return 0;
+}
+
+/* Commands whose flags do not tell what their reply shows. */
+static int classByName(const char *name) {
+    /* Success or count says what was there before. */
+    static const char *const state[] = {"setnx", "msetnx", "hsetnx", "renamenx", "move", "smove", "xclaim", "xautoclaim",
+                                        "copy", "hsetex", "xadd", NULL};
+    /* They copy between keys and reply a count, or nothing. */
+    static const char *const ack[] = {"sdiffstore", "sinterstore", "sunionstore", "zdiffstore", "zinterstore",
+                                      "zunionstore", "zrangestore", "geosearchstore", "bitop", "pfmerge", "rename", NULL};
+    static const char *const database[] = {"keys", "scan", "dbsize", "randomkey", NULL};
+    /* They show data without naming it. */
+    static const char *const tail[] = {"exec", "eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro",
+                                       "function|list", "function|dump", "migrate", "pfdebug", NULL};
+    static const char *const none[] = {"wait", "waitaof", "publish", "spublish", "watch", "unwatch",
+                                       "cad|keyindex", "lolwut", NULL};
+
+    if (oneOf(name, state)) return STATE;
+    if (oneOf(name, ack)) return ACK;
+    if (oneOf(name, database)) return DATABASE;
+    if (oneOf(name, tail)) return TAIL;
+    if (oneOf(name, none)) return NONE;
+    return UNDECIDED;
+}
+
+static int classify(struct redisCommand *command) {
+    int named = classByName(command->fullname);
+    if (named != UNDECIDED) return named;
+    if (command->flags & CMD_WRITE) {
+        if (!doesCommandHaveKeys(command)) return command->flags & CMD_MODULE ? TAIL : ACK;
+        return hasFlaggedKey(command, CMD_KEY_ACCESS) || command->flags & CMD_MODULE ? STATE : ACK;
+    }
+    if (command->flags & CMD_READONLY) return doesCommandHaveKeys(command) ? KEYS : TAIL;
+    /* Neither reads nor writes data by its own account. A module's word is not taken. */
+    return command->flags & CMD_MODULE && !(command->flags & CMD_ADMIN) ? TAIL : NONE;
+}
+
+/* Classes by command id, filled when first asked for. */
+static int classOf(struct redisCommand *command) {
+    static unsigned char known[4096];
+    if (command->id < 0 || command->id >= (int)sizeof(known)) return classify(command);
+    if (!known[command->id]) known[command->id] = classify(command);
+    return known[command->id];
+}
+
+static int hasOption(client *c, int from, const char *const *options) {
+    for (int j = from; j < c->argc; j++)
+        if (sdsEncodedObject(c->argv[j]) && oneOf(c->argv[j]->ptr, options)) return 1;
+    return 0;
+}
+
+/* The class of this very call: some options change it. */
+static int classOfCall(client *c) {
+    static const char *const set_options[] = {"nx", "xx", "get", NULL};
+    static const char *const zadd_options[] = {"nx", "xx", "gt", "lt", "incr", NULL};
+    static const char *const sort_options[] = {"by", "get", NULL};
+    int what = classOf(c->cmd);
+    redisCommandProc *proc = c->cmd->proc;
+    if (proc == setCommand) return c->argc > 3 && hasOption(c, 3, set_options) ? STATE : ACK;
+    if (proc == zaddCommand) return hasOption(c, 2, zadd_options) ? STATE : ACK;
+    /* The patterns of SORT name keys that no specification can. */
+    if ((proc == sortCommand || proc == sortroCommand) && hasOption(c, 2, sort_options)) return DATABASE;
+    return what;
+}
+
+const char *cadClassName(struct redisCommand *command) { return class_names[classOf(command)]; }
+
+/* ----------------------------------------------------------- one command */
+
+/* The mode that binds a connection: what it asked for, never less than the server's. */
+static int modeOf(client *c) {
+    return c->cad.mode > cad_config.durability ? c->cad.mode : cad_config.durability;
+}
+
+/* A node that is not the master cannot know what is durable: it has no lease. */
+int cadRefusesRead(client *c) {
+    if (modeOf(c) < CAD_CAD || !server.masterhost || c->flags & (CLIENT_MASTER | CLIENT_SLAVE)) return 0;
+    int what = classOf(c->cmd);
+    if (what == NONE || what == ACK) return 0;
+    cad.refusals++;
+    return 1;
+}
+
+/* R of what the command can see now; 0 when all of it is durable. */
+static long long requiredNow(client *c, int what, int *cause) {
+    long long need = cad.tail;
+    *cause = CAD_BY_TAIL;
+    if (what == NONE) return 0;
+    if (what == DATABASE) {
+        if (cad_config.scan_reads == CAD_SCAN_RELAXED && c->cmd->proc != sortCommand && c->cmd->proc != sortroCommand)
+            return 0;
+        need = cad.db_tail[c->db->id];
+        *cause = CAD_BY_DATABASE;
+    } else if (what != TAIL) {
+        long long keys = 0;
+        if (!forEachKey(c->cmd, c->db->id, c->argv, c->argc, largestUpdate, &keys)) return need;
+        need = keys;
+        *cause = CAD_BY_KEY;
+    }
+    long long barrier = cadIndexBarrier(cad.index);
+    if (need <= barrier) {
+        need = barrier;
+        *cause = CAD_BY_BARRIER;
+    }
+    return need;
+}
+
+void cadBeforeCommand(client *c, cadExecution *x) {
+    x->active = 0;
+    if (cad_config.durability == CAD_OFF || modeOf(c) == CAD_EVENTUAL) return;
+    if (server.masterhost || !c->conn || c->flags & (CLIENT_MASTER | CLIENT_SLAVE | CLIENT_MODULE)) return;
+    if (!cad.mastering) cadBeginHistory();
+
+    x->active = 1;
+    x->what = classOfCall(c);
+    x->tail = cad.tail;
+    x->errors = server.stat_total_error_replies;
+    x->before = 0;
+    x->cause = CAD_BY_KEY;
+    x->immediate = modeOf(c) == CAD_IMMEDIATE;
+    if (!x->immediate && cad_config.immediate_prefix && *cad_config.immediate_prefix && c->cmd->flags & CMD_WRITE)
+        forEachKey(c->cmd, c->db->id, c->argv, c->argc, matchPrefix, &x->immediate);
+    /* Arguments may be rewritten while the command runs, so reads look up their keys now. */
+    if (cad.tail > cad.durable && x->what != ACK && x->what != NONE) x->before = requiredNow(c, x->what, &x->cause);
+}
+
+void cadAfterCommand(client *c, cadExecution *x) {
+    if (!x->active || c->flags & CLIENT_CLOSE_ASAP) return;
+    /* FLUSHALL has run; its reply follows when memory is freed. Others start over later. */
+    if (c->flags & CLIENT_BLOCKED ? c->bstate.btype != BLOCKED_LAZYFREE : !clientHasPendingReplies(c)) return;
+
+    /* Inside an execution unit (a blocked client that is served) propagation comes later:
+     * its offset is not known yet, so the reply waits for whatever the tail will be. */
+    int later = server.also_propagate.numops > 0;
+    int changed = later || cad.tail != x->tail;
+    long long own = later ? LLONG_MAX : cad.tail;
+
+    if (x->what == NONE) {
+        return;
+    } else if (x->what == ACK || x->what == STATE) {
+        if (!changed || server.stat_total_error_replies != x->errors) {
+            /* Nothing was changed, or not all: the reply says what was found. */
+            if (x->what == ACK && cad.tail > cad.durable) x->before = requiredNow(c, x->what, &x->cause);
+            cadHold(c, changed && x->immediate ? own : x->before, x->cause);
+        } else if (x->immediate || (x->what == STATE && cad_config.write_reads == CAD_WRITES_DURABLE)) {
+            cadHold(c, own, CAD_BY_WRITE);
+        } else if (cadWindowFull()) {
+            cadHold(c, own, CAD_BY_WINDOW);
+        } else if (x->what == STATE && cad_config.write_reads == CAD_WRITES_PRIOR) {
+            cadHold(c, x->before, x->cause);
+        }
+    } else if (changed) {
+        /* A script or transaction that wrote, or a read that expired its key. */
+        cadHold(c, own, x->what == TAIL ? CAD_BY_TAIL : CAD_BY_WRITE);
+    } else {
+        cadHold(c, x->before, x->cause);
+    }
+}
+
+/* A blocked command gave up (time-out, error): its reply says that something is absent. */
+void cadAfterUnblock(client *c) {
+    if (cad_config.durability == CAD_OFF || modeOf(c) == CAD_EVENTUAL || server.masterhost || !c->conn) return;
+    if (c->bstate.btype == BLOCKED_WAIT || c->bstate.btype == BLOCKED_WAITAOF) return;
+    cadHold(c, cad.tail, CAD_BY_TAIL);
+}

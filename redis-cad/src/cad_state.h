@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cad_state.h -- what the files of CAD share among themselves.
+ */
+#ifndef CAD_STATE_H
+#define CAD_STATE_H
+
+#include "cad_index.h"
+
+/* Why a reply was held: the counters of INFO cad. */
+enum { CAD_BY_KEY, CAD_BY_BARRIER, CAD_BY_DATABASE, CAD_BY_TAIL, CAD_BY_WRITE, CAD_BY_WINDOW, CAD_CAUSES };
+
+struct cadState {
+    long long tail;      /* Offset after the last data byte. */
+    long long durable;   /* D. */
+    int mastering;       /* tail, durable and index describe the present history. */
+    cadIndex *index;
+    long long *db_tail;  /* For each database the offset of its last update. */
+    int stamping;        /* The index is kept: some reply may depend on it. */
+    int strict_clients;  /* Connections whose CAD MODE needs the index. */
+    /* Counters since start or CONFIG RESETSTAT. */
+    long long holds[CAD_CAUSES], hold_us, hold_timeouts, hold_overflows, refusals;
+    long long flush_rounds, flush_syncs;
+};
+extern struct cadState cad;
+
+/* cad.c */
+void cadBeginHistory(void);
+void cadStampingChanged(void);
+
+/* cad_hold.c */
+void cadHold(struct client *c, long long need, int cause);
+void cadHoldBeforeSleep(void);
+void cadHoldRelease(void);
+void cadHoldCheckLimits(void);
+size_t cadHeldNow(void);
+
+/* cad_flush.c */
+void cadFlushBeforeSleep(void);
+void cadFlushTick(void);
+void cadFlushAsk(void);
+void cadDurableAdvance(void);
+
+/* cad_repl.c */
+long long cadQuorumPersisted(long long own);
+int cadReplAskFlush(void);
+int cadReplDataNodes(void);
+void cadReplAnswer(void);
+const char *cadReplNodeId(void);
+
+/* cad_window.c */
+int cadWindowFull(void);
+void cadWindowReset(void);
+void cadWindowWritten(void);
+
+/* cad_read.c */
+const char *cadClassName(struct redisCommand *command);
+
+#endif

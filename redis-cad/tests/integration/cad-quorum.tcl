@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Durable means on the disks of a majority of cad-nodes, the master among them. Three
+# nodes, each with its own sync faults.
+
+source tests/support/cad.tcl
+
+# Levels: -2 the master, -1 and 0 the replicas.
+proc stall {levels} {
+    foreach level {0 -1 -2} {cad_fault_at $level}
+    assert_equal OK [[srv -2 client] cad persist]
+    foreach level $levels {cad_fault_at $level {hold .incr.aof}}
+}
+proc outcome_at_master {args} {
+    set rd [redis_deferring_client -2]
+    set before [cad_info held_now -2]
+    $rd {*}$args
+    set outcome answered
+    for {set j 0} {$j < 2000} {incr j} {
+        if {[cad_readable $rd 1]} break
+        # A hold that a round of flushes ends is no hold that lasts.
+        if {[cad_info held_now -2] > $before && [cad_readable $rd 200] == 0} {set outcome held; break}
+    }
+    foreach level {0 -1 -2} {cad_fault_at $level}
+    set ::last_reply [$rd read]
+    $rd close
+    return $outcome
+}
+
+set node {appendonly yes appendfsync everysec cad-durability cad cad-nodes 3 cad-hold-timeout 60000 save {}
+          auto-aof-rewrite-percentage 0 repl-diskless-sync-delay 0}
+
+tags "repl aof external:skip cad" {
+cad_start_server $node {
+cad_start_server $node {
+cad_start_server $node {
+    test {CAD: three data nodes find one another} {
+        foreach level {-1 0} {[srv $level client] replicaof [srv -2 host] [srv -2 port]}
+        foreach level {-1 0} {
+            wait_for_condition 500 20 {[s $level master_link_status] eq {up}} else {fail "replica $level not online"}
+            wait_for_condition 500 20 {[s $level aof_rewrite_in_progress] == 0} else {fail "replica $level still rewrites"}
+        }
+        wait_for_condition 500 20 {[cad_info nodes_connected -2] == 3} else {fail "[cad_info nodes_connected -2] nodes"}
+        set ids {}
+        foreach level {0 -1 -2} {lappend ids [cad_info node_id $level]}
+        assert_equal 3 [llength [lsort -unique $ids]]
+        assert_equal OK [[srv -2 client] cad persist]
+    }
+
+    test {CAD: one stalled disk, any, delays nobody but the master's own} {
+        foreach {stalled expected} {0 answered -1 answered -2 held} {
+            stall $stalled
+            [srv -2 client] set k $stalled
+            assert_equal $expected [outcome_at_master get k]
+            assert_equal $stalled $::last_reply
+        }
+    }
+
+    test {CAD: two stalled disks hold a read} {
+        stall {0 -1}
+        [srv -2 client] set k v
+        assert_equal held [outcome_at_master get k]
+    }
+
+    test {CAD: immediate: a plain SET has no reply while two disks are stalled} {
+        [srv -2 client] config set cad-durability immediate
+        stall {0 -1}
+        assert_equal held [outcome_at_master set k v]
+        stall {0}
+        assert_equal answered [outcome_at_master set k v]
+        # And redis-cli, which knows nothing of it.
+        stall {0 -1}
+        set cli [open "|src/redis-cli -h [srv -2 host] -p [srv -2 port] set k cli"]
+        wait_for_condition 500 10 {[cad_info held_now -2] == 1} else {fail "the write of redis-cli is not held"}
+        foreach level {0 -1} {cad_fault_at $level}
+        assert_equal OK [gets $cli]
+        close $cli
+        [srv -2 client] config set cad-durability cad
+    }
+
+    test {CAD: a replica does not answer reads, and may be asked what it is} {
+        foreach level {0 -1} {
+            assert_error {CADNOLEASE*} {[srv $level client] get k}
+            assert_error {CADNOLEASE*} {[srv $level client] eval {return redis.call('get','k')} 0}
+            assert_equal PONG [[srv $level client] ping]
+            assert_equal slave [lindex [[srv $level client] role] 0]
+        }
+    }
+
+    test {CAD: a replica that is gone does not count, one that comes back does} {
+        stall {}
+        exec kill -STOP [srv -1 pid]
+        [srv -2 client] set k one-left
+        assert_equal answered [outcome_at_master get k]
+        exec kill -STOP [srv 0 pid]
+        [srv -2 client] set k none-left
+        set rd [redis_deferring_client -2]
+        $rd get k
+        cad_wait_held 1 -2
+        assert_equal 0 [cad_readable $rd 100]
+        exec kill -CONT [srv 0 pid]
+        assert_equal none-left [$rd read]
+        $rd close
+        exec kill -CONT [srv -1 pid]
+    }
+
+    test {CAD: WAIT and WAITAOF keep their meaning} {
+        stall {0}
+        [srv -2 client] set k v
+        assert_equal 2 [[srv -2 client] wait 2 5000]
+        assert_equal {1 1} [[srv -2 client] waitaof 1 1 5000]
+        assert_equal {1 1} [[srv -2 client] waitaof 1 2 1500]
+        cad_fault_at 0
+        assert_equal {1 2} [[srv -2 client] waitaof 1 2 0]
+    }
+
+    test {CAD: a replica without CAD replicates, and does not count} {
+        foreach level {0 -1} {
+            [srv $level client] config set cad-durability off
+            [srv $level client] client kill type master
+        }
+        wait_for_condition 500 20 {[s -2 connected_slaves] == 2 && [cad_info nodes_connected -2] == 1 &&
+            [s 0 master_link_status] eq {up} && [s -1 master_link_status] eq {up}} else {fail "the link is not up"}
+        [srv -2 client] set k legacy
+        assert_equal 2 [[srv -2 client] wait 2 5000]
+        assert_equal {1 2} [[srv -2 client] waitaof 1 2 0]
+        assert_equal legacy [[srv 0 client] get k]
+        set rd [redis_deferring_client -2]
+        $rd get k
+        cad_wait_held 1 -2
+        assert_equal 0 [cad_readable $rd 100]
+        foreach level {0 -1} {
+            [srv $level client] config set cad-durability cad
+            [srv $level client] client kill type master
+        }
+        assert_equal legacy [$rd read]
+        $rd close
+    }
+
+    test {CAD: a restarted master resumes when a majority is connected, and has lost nothing} {
+        [srv -2 client] set k survivor
+        assert_equal survivor [[srv -2 client] get k]
+        foreach level {0 -1} {[srv $level client] replicaof no one}
+        wait_for_condition 500 20 {[s -2 connected_slaves] == 0} else {fail "replicas stay"}
+        cad_kill_and_restart -2
+        set rd [redis_deferring_client -2]
+        $rd get k
+        cad_wait_held 1 -2
+        foreach level {0 -1} {[srv $level client] replicaof [srv -2 host] [srv -2 port]}
+        assert_equal survivor [$rd read]
+        $rd close
+    }
+}
+}
+}
+}

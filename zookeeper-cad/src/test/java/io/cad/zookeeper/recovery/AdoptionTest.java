@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.zookeeper.recovery;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Set;
+import java.util.TreeSet;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class AdoptionTest {
+
+    private static final Set<String> NEW_HISTORY =
+        Set.of("acceptedEpoch", "currentEpoch", "currentEpoch.tmp", "snapshot.0", "snapshot.100000005");
+
+    @TempDir
+    Path data;
+
+    /** Taking over a leader's state once deleted the epoch files, and the new snapshot with them. */
+    @Test
+    void removesTheOldHistoryAndNothingElse() throws IOException {
+        Path dir = oldHistory();
+        Path synced = Files.write(data.resolve("snapshot.100000005"), new byte[] {2});
+        Adoption.adopt(synced.toFile(), dir.toFile(), dir.toFile());
+        assertEquals(NEW_HISTORY, names(dir));
+    }
+
+    /** A crash after the decision: the next start finds new state and old log, and must not read both. */
+    @Test
+    void aDecidedSwitchIsFinishedAtTheNextStart() throws IOException {
+        Path dir = oldHistory();
+        Path decided = Files.createDirectories(data.resolve("cad/v1/adopted"));
+        Files.write(decided.resolve("snapshot.100000005"), new byte[] {2});
+        LogRepair.beforeRestore(dir.toFile(), dir.toFile());
+        assertEquals(NEW_HISTORY, names(dir));
+    }
+
+    private Path oldHistory() throws IOException {
+        Path dir = Files.createDirectories(data.resolve("version-2"));
+        for (String name : new String[] {"acceptedEpoch", "currentEpoch", "currentEpoch.tmp", "snapshot.0",
+            "snapshot.100000009", "log.100000001", "log.100000006"}) {
+            Files.write(dir.resolve(name), new byte[] {1});
+        }
+        return dir;
+    }
+
+    private static Set<String> names(Path dir) {
+        Set<String> names = new TreeSet<>();
+        for (File file : dir.toFile().listFiles()) {
+            names.add(file.getName());
+        }
+        return names;
+    }
+}

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the stock-suite runner counts, leaves out and takes over from an earlier run."""
+import importlib.machinery
+import importlib.util
+import io
+import json
+import pathlib
+import tempfile
+import types
+import unittest
+from contextlib import redirect_stderr, redirect_stdout
+
+SUITE = pathlib.Path(__file__).resolve().parent.parent
+loader = importlib.machinery.SourceFileLoader("suite_run", str(SUITE / "run"))
+suite = importlib.util.module_from_spec(importlib.util.spec_from_loader("suite_run", loader))
+loader.exec_module(suite)
+
+PROOF = "stock-suite/tests/test_run.py"
+
+
+def test(status, cad=0, name="a"):
+    return {"test": name, "status": status, "cad": cad, "ms": 1}
+
+
+class ListsTest(unittest.TestCase):
+    def lists(self, skip="", flaky="", standalone=""):
+        with tempfile.TemporaryDirectory() as directory:
+            for name, text in (("skip", skip), ("flaky", flaky), ("standalone", standalone)):
+                (pathlib.Path(directory) / f"{name}.txt").write_text("# comment\n" + text)
+            return suite.Lists(pathlib.Path(directory))
+
+    def test_the_committed_lists_are_well_formed(self):
+        suite.Lists(SUITE)
+        self.assertEqual(21, len(suite.rows(SUITE / "core.txt")))
+
+    def test_skip_by_mode_and_method(self):
+        lists = self.lists(f"cad | ATest#one | rule | {PROOF}\n* | BTest | rule | {PROOF}\n")
+        self.assertEqual({"one": "rule"}, lists.skipped("cad", "x.ATest"))
+        self.assertEqual({}, lists.skipped("immediate", "x.ATest"))
+        self.assertEqual({None: "rule"}, lists.skipped("stock", "x.BTest"))
+
+    def test_each_skip_needs_mode_reason_and_proof(self):
+        for line in ("cad | ATest | rule", f"cad | ATest | | {PROOF}", f"fast | ATest | rule | {PROOF}",
+                     "cad | ATest | rule | tests/none.py"):
+            with self.subTest(line), self.assertRaises(SystemExit):
+                self.lists(line + "\n")
+
+    def test_flaky_needs_a_measurement(self):
+        self.assertEqual({"ATest#one"}, self.lists(flaky="ATest#one | 1/20\n").flaky)
+        with self.assertRaises(SystemExit):
+            self.lists(flaky="ATest#one | sometimes\n")
+
+
+class RunnerTest(unittest.TestCase):
+    def runner(self, outcomes, flaky=(), skips=None):
+        """A runner whose JVMs end as `outcomes` say, one after another."""
+        lists = types.SimpleNamespace(flaky=set(flaky), skipped=lambda mode, name: skips or {},
+                                      standalone_methods=lambda name: [])
+        runner = suite.Runner(types.SimpleNamespace(jobs=1, timeout=1), lists)
+        runner.jvm = lambda *_: outcomes.pop(0)
+        return runner
+
+    def test_a_pass_without_cad_objects_is_no_pass_in_a_cad_mode(self):
+        outcome = ("ran", [test("passed", cad=2), test("passed"), test("skipped")])
+        line = self.runner([outcome]).run_class("cad", "x.ATest", [], "b")
+        self.assertEqual((1, 0, 1, 1), (line["passed"], line["failed"], line["skipped"], line["no_cad"]))
+        line = self.runner([outcome]).run_class("nokeys", "x.ATest", [], "b")
+        self.assertEqual((2, 0, 1, 0), (line["passed"], line["failed"], line["skipped"], line["no_cad"]))
+
+    def test_a_failure_is_one_even_without_cad_objects(self):
+        line = self.runner([("ran", [test("failed")])]).run_class("cad", "x.ATest", [], "b")
+        self.assertEqual(1, line["failed"])
+        self.assertTrue(suite.is_failure(line))
+
+    def test_crash_and_timeout_are_failures(self):
+        for outcome in ("crashed", "timeout"):
+            self.assertTrue(suite.is_failure(self.runner([(outcome, [])]).run_class("cad", "x.ATest", [], "b")))
+
+    def test_a_class_without_tests_is_a_failure(self):
+        line = self.runner([("ran", [])]).run_class("stock", "x.ATest", [], "b")
+        self.assertEqual("no tests", line["outcome"])
+        self.assertTrue(suite.is_failure(line))
+
+    def test_only_listed_tests_are_repeated(self):
+        fail, ok = ("ran", [test("failed")]), ("ran", [test("passed")])
+        line = self.runner([fail, ok], flaky={"ATest#a"}).run_class("stock", "x.ATest", [], "b")
+        self.assertEqual((1, 0, 2), (line["passed"], line["failed"], line["attempts"]))
+        self.assertEqual(1, self.runner([fail, ok]).run_class("stock", "x.ATest", [], "b")["failed"])
+        line = self.runner([fail] * 3 + [ok], flaky={"ATest#a"}).run_class("stock", "x.ATest", [], "b")
+        self.assertEqual((1, 3), (line["failed"], line["attempts"]))
+
+    def test_a_class_that_is_left_out_is_not_run(self):
+        line = self.runner([], skips={None: "rule"}).run_class("cad", "x.ATest", [], "b")
+        self.assertEqual(("skipped", "rule"), (line["outcome"], line["reason"]))
+
+
+class ResultsTest(unittest.TestCase):
+    def test_only_lines_of_the_same_build_are_taken_over(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory) / "cad.jsonl"
+            path.write_text("".join(json.dumps({"class": c, "build": b}) + "\n" for c, b in
+                                    (("A", "1"), ("B", "2"), ("C", "1"))) + '{"class": "D", "bu')
+            self.assertEqual({"A", "C"}, set(suite.known_results(path, "1")))
+            self.assertEqual({}, suite.known_results(path / "none", "1"))
+
+
+class ArgumentsTest(unittest.TestCase):
+    def test_wrong_ones(self):
+        for arguments in ([], ["--mode", "fast"], ["--mode", "cad", "--jobs", "0"], ["--nonsense"]):
+            with self.subTest(arguments), redirect_stderr(io.StringIO()), redirect_stdout(io.StringIO()), \
+                    self.assertRaises(SystemExit) as stopped:
+                suite.main(arguments)
+            self.assertEqual(254, stopped.exception.code)
+
+
+if __name__ == "__main__":
+    unittest.main()
