@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -144,4 +145,23 @@ func Exec(hostsFile string, args []string) error {
 		return err
 	}
 	return fmt.Errorf("exec %s: %w", strings.Join(args, " "), syscall.Exec(args[0], args, os.Environ()))
+}
+
+// Alive tells whether a first process still has its namespaces. (One that was
+// killed may linger until somebody has collected the host's last process.)
+func Alive(holder int) bool {
+	_, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", holder))
+	return err == nil
+}
+
+// End kills a host's first process and so all others, and waits until they
+// have let go of the network.
+func End(holder int, limit time.Duration) error {
+	unix.Kill(holder, unix.SIGKILL)
+	for deadline := time.Now().Add(limit); Alive(holder); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the first process (pid %d) of a host does not end within %v", holder, limit)
+		}
+	}
+	return nil
 }

@@ -46,6 +46,10 @@ type hostInfo struct {
 	Disks   []string  `json:"disks"`
 }
 
+func (h hostInfo) holderAlive() bool {
+	return h.Holder.State() != "gone" && host.Alive(h.Holder.Pid)
+}
+
 var validHost = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,30}$`)
 
 func hostsDir(run disk.Run) string { return filepath.Join(string(run), "hosts") }
@@ -72,7 +76,7 @@ func (p place) Command(args []string) ([]string, error) {
 }
 
 func (p place) Start(cmd *exec.Cmd) error {
-	if p.h.Holder.State() == "gone" {
+	if !p.h.holderAlive() {
 		return fmt.Errorf("host %q is off: `fi host restart %s`", p.h.Name, p.h.Name)
 	}
 	return host.Start(p.h.Holder.Pid, cmd)
@@ -110,7 +114,7 @@ func loadHost(run disk.Run, name string) (hostInfo, error) {
 	if err != nil {
 		return h, err
 	}
-	h.On = h.Kind == loopback || h.Holder.State() != "gone"
+	h.On = h.Kind == loopback || h.holderAlive()
 	h.Procs, h.Disks = []string{}, []string{}
 	procs, err := store(run).List()
 	if err != nil {
@@ -192,7 +196,7 @@ func powerOn(run disk.Run, h *hostInfo) error {
 		err = saveHost(run, *h)
 	}
 	if err != nil {
-		h.Holder.Crash(10 * time.Second)
+		host.End(pid, 10*time.Second)
 		lan.Unplug(h.Index)
 	}
 	return err
@@ -299,8 +303,10 @@ func darken(run disk.Run, hosts []hostInfo) error {
 	}
 	for _, h := range hosts {
 		if h.Kind == isolated {
-			if err := h.Holder.Crash(10 * time.Second); err != nil {
-				return err
+			if h.holderAlive() {
+				if err := host.End(h.Holder.Pid, 10*time.Second); err != nil {
+					return err
+				}
 			}
 			if err := (host.Lan{Tag: host.Tag(string(run))}).Unplug(h.Index); err != nil {
 				return err
