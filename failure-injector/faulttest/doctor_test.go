@@ -42,6 +42,7 @@ var uses = map[string][]string{
 	"proc remove":   {"proc", "remove", "p"},
 	"net block":     {"net", "block", "--from", "h", "--to", "g"},
 	"net unblock":   {"net", "unblock", "--from", "h", "--to", "g"},
+	"net link":      {"net", "link", "--from", "h", "--to", "g", "--delay", "1ms"},
 	"net partition": {"net", "partition", "isolate", "--host", "h"},
 	"net heal":      {"net", "heal"},
 	"net status":    {"net", "status"},
@@ -75,8 +76,12 @@ func TestDoctorTellsTheTruth(t *testing.T) {
 				fitest.Must(t, os.WriteFile(filepath.Join(live, "f"), []byte("content"), 0o600))
 			}
 			if c.On == "loopback" || (c.On == "netns" && os.Geteuid() == 0) {
-				fitest.FI(t, run, nil, "host", "add", "h", "--kind", c.On)
-				fitest.FI(t, run, nil, "host", "add", "g", "--kind", c.On)
+				network := "lan"
+				if c.Verb == "net link" {
+					network = "wan"
+				}
+				fitest.FI(t, run, nil, "host", "add", "h", "--kind", c.On, "--net", network)
+				fitest.FI(t, run, nil, "host", "add", "g", "--kind", c.On, "--net", network)
 				fitest.FI(t, run, nil, "proc", "start", "p", "--host", "h", "--", "sleep", "100")
 				if c.Verb == "proc restart" {
 					fitest.FI(t, run, nil, "proc", "crash", "p")

@@ -40,8 +40,8 @@ func (l Lan) bridge() string       { return "fi" + l.Tag }
 func (l Lan) veth(n int) string    { return fmt.Sprintf("fi%s-%d", l.Tag, n) }
 func (l Lan) Address(n int) string { return fmt.Sprintf("%s.%d", l.Subnet, n) }
 
-// EnsureLan makes the bridge of a run, if it is not there yet; file remembers it.
-func EnsureLan(run, file string) (Lan, error) {
+// Network finds or chooses the addresses of a run; file remembers them.
+func Network(run, file string) (Lan, error) {
 	var l Lan
 	if b, err := os.ReadFile(file); err == nil {
 		if err := json.Unmarshal(b, &l); err != nil {
@@ -57,19 +57,24 @@ func EnsureLan(run, file string) (Lan, error) {
 			return l, err
 		}
 	}
+	return l, nil
+}
+
+// ensureBridge makes the bridge of a run, if it is not there yet.
+func (l Lan) ensureBridge() error {
 	if _, err := netlink.LinkByName(l.bridge()); err == nil {
-		return l, nil
+		return nil
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = l.bridge()
 	br := &netlink.Bridge{LinkAttrs: attrs}
 	if err := netlink.LinkAdd(br); err != nil {
-		return l, fmt.Errorf("make bridge %s (needs CAP_NET_ADMIN): %w", attrs.Name, err)
+		return fmt.Errorf("make bridge %s (needs CAP_NET_ADMIN): %w", attrs.Name, err)
 	}
 	if err := netlink.AddrAdd(br, address(l.Address(254))); err != nil {
-		return l, err
+		return err
 	}
-	return l, netlink.LinkSetUp(br)
+	return netlink.LinkSetUp(br)
 }
 
 // hardware address of a host: the same after every restart, as others remember it.
@@ -104,6 +109,9 @@ func freeSubnet(tag string) (string, error) {
 
 // Plug joins a host's network namespace to the bridge as eth0 with address n.
 func (l Lan) Plug(n, holder int) error {
+	if err := l.ensureBridge(); err != nil {
+		return err
+	}
 	br, err := netlink.LinkByName(l.bridge())
 	if err != nil {
 		return err
@@ -123,6 +131,11 @@ func (l Lan) Plug(n, holder int) error {
 	if err := netlink.LinkSetUp(outer); err != nil {
 		return err
 	}
+	return l.Configure(n, holder, peer)
+}
+
+// Configure names a device of a host eth0, gives it the address n and switches it on.
+func (l Lan) Configure(n, holder int, device string) error {
 	ns, err := netns.GetFromPid(holder)
 	if err != nil {
 		return err
@@ -133,12 +146,14 @@ func (l Lan) Plug(n, holder int) error {
 		return err
 	}
 	defer inside.Close()
-	eth, err := inside.LinkByName(peer)
+	eth, err := inside.LinkByName(device)
 	if err != nil {
 		return err
 	}
-	if err := inside.LinkSetName(eth, "eth0"); err != nil {
-		return err
+	if device != "eth0" {
+		if err := inside.LinkSetName(eth, "eth0"); err != nil {
+			return err
+		}
 	}
 	if err := inside.AddrAdd(eth, address(l.Address(n))); err != nil {
 		return err

@@ -38,7 +38,7 @@ func doctor(c *call) error {
 	if err := c.parse(0); err != nil {
 		return err
 	}
-	checks := []check{glibc(), birthTimes(string(c.run)), fuseMounts(), namespaces()}
+	checks := []check{glibc(), birthTimes(string(c.run)), fuseMounts(), namespaces(), tun()}
 	why := map[string]string{"loopback": ""}
 	for _, k := range checks {
 		if !k.OK {
@@ -55,6 +55,11 @@ func doctor(c *call) error {
 				switch {
 				case v.name == "list" || v.name == "status" || name == "net heal": // need nothing
 					w = ""
+				case name == "net link" && o == isolated && w == "":
+					w = tun().Detail
+					if tun().OK {
+						w = ""
+					}
 				case group == "net" && o == loopback:
 					w = "its network is the machine's"
 				}
@@ -143,5 +148,22 @@ func namespaces() check {
 		}
 	}
 	k.OK, k.Detail = true, "net, pid, uts, mnt"
+	return k
+}
+
+// tun tells whether hosts can be joined by the switch in user space.
+func tun() check {
+	k := check{Name: "tun", Enables: "hosts on network wan, and net link between them"}
+	f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
+	if err != nil {
+		k.Detail = err.Error()
+		return k
+	}
+	f.Close()
+	if os.Geteuid() != 0 {
+		k.Detail = "making devices needs root (CAP_NET_ADMIN)"
+		return k
+	}
+	k.OK, k.Detail = true, "/dev/net/tun"
 	return k
 }

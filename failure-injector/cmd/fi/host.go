@@ -15,13 +15,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cad/failure-injector/daemon"
 	"cad/failure-injector/disk"
 	"cad/failure-injector/host"
 	"cad/failure-injector/proc"
 )
 
 var hostVerbs = []verb{
-	{"add", "NAME --kind loopback|netns", "a host: the processes and disks that lose power together; netns: with a network, process numbers and a name of its own", hostAdd},
+	{"add", "NAME --kind loopback|netns [--net lan|wan]", "a host: the processes and disks that lose power together; netns: with a network, process numbers and a name of its own", hostAdd},
 	{"crash", "NAME... [--torn] [--seed N]", "power off: cut the links (netns), kill all processes, then their disks lose what was not synced", hostCrash},
 	{"restart", "NAME...", "power on: the host is there again, and its processes are started", hostRestart},
 	{"remove", "NAME", "kill its processes and forget it; its disks stay", hostRemove},
@@ -38,6 +39,7 @@ const (
 type hostInfo struct {
 	Name    string    `json:"name"`
 	Kind    string    `json:"kind"`
+	Net     string    `json:"net,omitempty"`     // netns: lan or wan
 	Index   int       `json:"index,omitempty"`   // netns: of its link and address
 	Address string    `json:"address,omitempty"` // netns
 	Holder  proc.Spec `json:"holder,omitzero"`   // netns: its first process
@@ -179,7 +181,7 @@ func writeNames(run disk.Run) error {
 
 // powerOn makes the namespaces of a netns host and joins them to the lan.
 func powerOn(run disk.Run, h *hostInfo) error {
-	lan, err := host.EnsureLan(string(run), lanFile(run))
+	lan, err := host.Network(string(run), lanFile(run))
 	if err != nil {
 		return err
 	}
@@ -191,13 +193,39 @@ func powerOn(run disk.Run, h *hostInfo) error {
 		return err
 	}
 	h.Address, h.On = lan.Address(h.Index), true
-	err = lan.Plug(h.Index, pid)
+	err = plug(run, lan, *h)
 	if err == nil {
 		err = saveHost(run, *h)
 	}
 	if err != nil {
 		host.End(pid, 10*time.Second)
-		lan.Unplug(h.Index)
+		unplug(run, *h)
+	}
+	return err
+}
+
+// plug joins a host that is on to its network.
+func plug(run disk.Run, lan host.Lan, h hostInfo) error {
+	if h.Net == "lan" {
+		return lan.Plug(h.Index, h.Holder.Pid)
+	}
+	if err := daemon.Start(run); err != nil {
+		return err
+	}
+	if err := daemon.Call(run, daemon.Request{Verb: "wan plug", Wan: &daemon.Wan{Host: h.Index, Holder: h.Holder.Pid}}, nil); err != nil {
+		return err
+	}
+	return lan.Configure(h.Index, h.Holder.Pid, "eth0")
+}
+
+// unplug takes a host off its network; nothing leaves it any more.
+func unplug(run disk.Run, h hostInfo) error {
+	if h.Net == "lan" {
+		return (host.Lan{Tag: host.Tag(string(run))}).Unplug(h.Index)
+	}
+	err := daemon.Call(run, daemon.Request{Verb: "wan unplug", Wan: &daemon.Wan{Host: h.Index}}, nil)
+	if errors.Is(err, daemon.ErrNotRunning) {
+		return nil // the switch went with it
 	}
 	return err
 }
@@ -212,10 +240,17 @@ func needRoot() error {
 func hostAdd(c *call) error {
 	h := hostInfo{Procs: []string{}, Disks: []string{}, On: true}
 	c.flags.StringVar(&h.Kind, "kind", loopback, "")
+	network := c.flags.String("net", "lan", "")
 	if err := c.parse(1); err != nil {
 		return err
 	}
 	h.Name = c.args[0]
+	if *network != "lan" && *network != "wan" {
+		return usagef("no network %q; there are: lan (a bridge, fast), wan (every packet through the switch of `fi net link`)", *network)
+	}
+	if h.Kind == isolated {
+		h.Net = *network
+	}
 	if h.Kind != loopback && h.Kind != isolated {
 		return usagef("no kind of host %q; there are: loopback, netns", h.Kind)
 	}
@@ -262,7 +297,7 @@ func hostAdd(c *call) error {
 	if err := writeNames(c.run); err != nil {
 		return err
 	}
-	return c.print(h, fmt.Sprintf("host %s (netns) at %s", h.Name, h.Address))
+	return c.print(h, fmt.Sprintf("host %s (netns, %s) at %s", h.Name, h.Net, h.Address))
 }
 
 // hosts reads the named hosts, and the specs of their processes.
@@ -295,7 +330,11 @@ func (c *call) hosts() (hosts []hostInfo, procs []proc.Spec, disks []string, err
 // nobody hears of anybody's end.
 func darken(run disk.Run, hosts []hostInfo) error {
 	for _, h := range hosts {
-		if h.Kind == isolated {
+		if h.Kind == isolated && h.Net == "wan" {
+			if err := unplug(run, h); err != nil {
+				return err
+			}
+		} else if h.Kind == isolated {
 			if err := (host.Lan{Tag: host.Tag(string(run))}).Cut(h.Index); err != nil {
 				return err
 			}
@@ -308,7 +347,7 @@ func darken(run disk.Run, hosts []hostInfo) error {
 					return err
 				}
 			}
-			if err := (host.Lan{Tag: host.Tag(string(run))}).Unplug(h.Index); err != nil {
+			if err := unplug(run, h); err != nil {
 				return err
 			}
 		}

@@ -13,16 +13,19 @@ import (
 	"sort"
 	"strings"
 
+	"cad/failure-injector/daemon"
 	"cad/failure-injector/disk"
 	"cad/failure-injector/host"
+	"cad/failure-injector/wan"
 )
 
 var netVerbs = []verb{
 	{"block", "--from A --to B [--both]", "B receives nothing from A any more; A is not told", netBlock},
 	{"unblock", "--from A --to B [--both]", "take a block back", netUnblock},
+	{"link", "--from A --to B [--both] [--delay D] [--jitter D] [--loss P] [--duplicate P] [--reorder P] [--corrupt P] [--rate BITS]", "what happens to packets between two hosts of network wan, in place of what was set; P is 0 to 1", netLink},
 	{"partition", "halves|majority|ring|isolate|one-way [--host H] [--seed N]", "block by pattern over all netns hosts, in place of what was blocked", netPartition},
-	{"heal", "", "take all blocks back", netHeal},
-	{"status", "", "who receives nothing from whom", netStatus},
+	{"heal", "", "take all blocks and links back", netHeal},
+	{"status", "", "who receives nothing from whom; links that are not perfect", netStatus},
 }
 
 // blocks says for each receiver whose packets it does not get.
@@ -148,14 +151,32 @@ func (c *call) changeBlocks(edit func(b blocks, hosts map[string]hostInfo) error
 
 func (c *call) printBlocks(b blocks) error {
 	var lines []string
+	var w daemon.WanStatus
+	if err := daemon.Call(c.run, daemon.Request{Verb: "wan status"}, &w); err != nil && !errors.Is(err, daemon.ErrNotRunning) {
+		return err
+	}
+	hosts, err := netHosts(c.run)
+	if err != nil {
+		return err
+	}
+	byIndex := map[int]string{}
+	for _, h := range hosts {
+		byIndex[h.Index] = h.Name
+	}
+	links := []map[string]any{}
+	for _, l := range w.Links {
+		links = append(links, map[string]any{"from": byIndex[l.From], "to": byIndex[l.To], "link": l.Link})
+		lines = append(lines, fmt.Sprintf("%s to %s: delay %v + %v, loss %v, duplicate %v, reorder %v, corrupt %v, rate %v",
+			byIndex[l.From], byIndex[l.To], l.Delay, l.Jitter, l.Loss, l.Duplicate, l.Reorder, l.Corrupt, l.Rate))
+	}
 	for to, from := range b {
 		lines = append(lines, fmt.Sprintf("%s receives nothing from %s", to, strings.Join(from, " ")))
 	}
 	sort.Strings(lines)
 	if len(lines) == 0 {
-		lines = []string{"nothing is blocked"}
+		lines = []string{"nothing is blocked, all links are perfect"}
 	}
-	return c.print(map[string]any{"blocked": b}, strings.Join(lines, "\n"))
+	return c.print(map[string]any{"blocked": b, "links": links, "wan_packets": w.Stat}, strings.Join(lines, "\n"))
 }
 
 func (c *call) pair() (edit func(f func(from, to string)) func(blocks, map[string]hostInfo) error, err error) {
@@ -204,7 +225,63 @@ func netHeal(c *call) error {
 	if err := c.parse(0); err != nil {
 		return err
 	}
-	return c.changeBlocks(func(b blocks, _ map[string]hostInfo) error { clear(b); return nil })
+	return c.changeBlocks(func(b blocks, _ map[string]hostInfo) error {
+		clear(b)
+		return healLinks(c.run)
+	})
+}
+
+// healLinks makes the links of the wan perfect, if there is one.
+func healLinks(run disk.Run) error {
+	err := daemon.Call(run, daemon.Request{Verb: "wan heal"}, nil)
+	if errors.Is(err, daemon.ErrNotRunning) {
+		return nil
+	}
+	return err
+}
+
+func netLink(c *call) error {
+	var l wan.Link
+	c.flags.DurationVar(&l.Delay, "delay", 0, "")
+	c.flags.DurationVar(&l.Jitter, "jitter", 0, "")
+	c.flags.Float64Var(&l.Loss, "loss", 0, "")
+	c.flags.Float64Var(&l.Duplicate, "duplicate", 0, "")
+	c.flags.Float64Var(&l.Reorder, "reorder", 0, "")
+	c.flags.Float64Var(&l.Corrupt, "corrupt", 0, "")
+	c.flags.Float64Var(&l.Rate, "rate", 0, "")
+	edit, err := c.pair()
+	if err != nil {
+		return err
+	}
+	if err := l.Check(); err != nil {
+		return usagef("%v", err)
+	}
+	hosts, err := netHosts(c.run)
+	if err != nil {
+		return err
+	}
+	var failed error
+	set := func(from, to string) {
+		for _, h := range []string{from, to} {
+			if hosts[h].Net != "wan" {
+				failed = fmt.Errorf("%w: host %q is on network %s, which has no such links; add it with --net wan", errRefused, h, hosts[h].Net)
+				return
+			}
+		}
+		q := daemon.Request{Verb: "wan link", Wan: &daemon.Wan{From: hosts[from].Index, To: hosts[to].Index, Link: l}}
+		failed = errors.Join(failed, daemon.Call(c.run, q, nil))
+	}
+	if err := edit(set)(nil, hosts); err != nil {
+		return err
+	}
+	if failed != nil {
+		return failed
+	}
+	b, err := loadBlocks(c.run)
+	if err != nil {
+		return err
+	}
+	return c.printBlocks(b)
 }
 
 func netStatus(c *call) error {
@@ -280,8 +357,11 @@ func partition(b blocks, pattern string, names []string) error {
 	return nil
 }
 
-// healNet takes all blocks back, if there are any.
+// healNet takes all blocks and links back, if there are any.
 func healNet(run disk.Run) error {
+	if err := healLinks(run); err != nil {
+		return err
+	}
 	b, err := loadBlocks(run)
 	if err != nil || len(b) == 0 {
 		return err
