@@ -335,9 +335,14 @@ public class ActiveSet {
             return false;
         }
         if (onProbation.contains(peer.server)) {
-            return peer.keepsUp && now - peer.keepsUpSince >= rules.readmitAfter;
+            return peer.keepsUp && mayReturn(peer.keepsUpSince, now);
         }
         return hasCaughtUp(peer.applied, history.durable()) || peer.keepsUp;
+    }
+
+    /** Whether a slow server has kept up for long enough since. */
+    boolean mayReturn(long keepsUpSince, long now) {
+        return now - keepsUpSince >= rules.readmitAfter;
     }
 
     boolean hasCaughtUp(long applied, long durable) {

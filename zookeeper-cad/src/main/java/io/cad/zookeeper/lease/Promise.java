@@ -149,6 +149,10 @@ public class Promise {
         return nanos <= sure;
     }
 
+    boolean isOver(long until, long now) {
+        return now - until >= 0;
+    }
+
     // --- the step
 
     private void bind(long until) {
@@ -162,7 +166,7 @@ public class Promise {
             latest = nanos;
             largerUntil = everythingUntil;
         }
-        if (now - largerUntil >= 0) {
+        if (isOver(largerUntil, now)) {
             record(nanos);
         }
     }
