@@ -149,6 +149,7 @@ final class CadLeaderZooKeeperServer extends LeaderZooKeeperServer implements Ca
             containers.stop();
         }
         super.shutdownComponents();
+        CadPeer.awaitEnd(commitProcessor);
         if (role != null) {
             role.stop();
         }
