@@ -124,7 +124,7 @@ public final class Demo {
             if (arguments.has("keep")) {
                 keep(run, modes.get(modes.size() - 1));
             } else {
-                System.out.println("To try one yourself: make demo-keep leaves an ensemble running and says how to connect.");
+                System.out.println("To try one yourself: make demo ARGS=--keep leaves an ensemble running and says how to connect.");
             }
             System.out.println("seed " + seed);
             return verdict;

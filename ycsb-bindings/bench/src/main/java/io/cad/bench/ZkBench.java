@@ -4,6 +4,7 @@ package io.cad.bench;
 import io.cad.zookeeper.testkit.Arguments;
 import io.cad.zookeeper.testkit.ExitCode;
 import io.cad.zookeeper.testkit.RunDirectory;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -44,7 +45,7 @@ public final class ZkBench {
     private final Path out;
     private final String setup;
 
-    private ZkBench(Arguments arguments) throws Arguments.BadArguments {
+    private ZkBench(Arguments arguments) throws Arguments.BadArguments, IOException {
         this.jars = Jars.of(arguments);
         this.plan = plan(arguments.get("plan", "quick"), arguments.get("only", ""));
         this.pairs = (int) arguments.number("pairs", Integer.MAX_VALUE, 1);
@@ -52,7 +53,7 @@ public final class ZkBench {
         this.seed = arguments.number("seed", new Random().nextInt(Integer.MAX_VALUE), 0);
         this.fi = arguments.get("fi", null);
         this.out = Path.of(arguments.get("out", "out/bench-zk")).toAbsolutePath();
-        this.setup = "servers=" + servers + " slice=" + plan.sliceSeconds() + " warmUp=" + plan.warmUpSeconds()
+        this.setup = "jars=" + jars.fingerprint() + " servers=" + servers + " slice=" + plan.sliceSeconds() + " warmUp=" + plan.warmUpSeconds()
                 + " cpus=" + Runtime.getRuntime().availableProcessors() + " java=" + Runtime.version().feature();
     }
 

@@ -26,6 +26,10 @@ abstract class Subject {
             case "replies" -> new Replies(words, cores, out);
             case "window" -> new WindowSubject(words, cores, out);
             case "dirty" -> new Dirty(words, cores, out);
+            case "read-lease" -> new LeaseSubjects.Read(words, cores.leases(), out);
+            case "promise" -> new LeaseSubjects.Promises(words, cores.leases(), out);
+            case "leader-lease" -> new LeaseSubjects.Leader(words, cores.leases(), out);
+            case "active-set" -> new LeaseSubjects.Active(words, cores.leases(), out);
             default -> throw words.unknown(part);
         };
     }

@@ -263,6 +263,18 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
         }
     }
 
+    @Override
+    public void commit(long zxid) {
+        server.committed(zxid);
+        super.commit(zxid);
+    }
+
+    @Override
+    public void commitAndActivate(long zxid, long designatedLeader) {
+        server.committed(zxid);
+        super.commitAndActivate(zxid, designatedLeader);
+    }
+
     /** A membership takes effect only when quorums of the old and the new one hold it, and later entries wait for it. */
     private boolean mustWaitForQuorum(Proposal proposal) {
         return proposal.request.getHdr().getType() == OpCode.reconfig

@@ -3,6 +3,7 @@ package io.cad.zookeeper.testkit;
 
 import io.cad.zookeeper.testkit.disk.DiskProvider;
 import io.cad.zookeeper.testkit.disk.PlainDisk;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -62,6 +63,11 @@ public final class EnsembleConfig {
     public EnsembleConfig jvmFlags(String... flags) {
         Collections.addAll(jvmFlags, flags);
         return this;
+    }
+
+    /** Lets each server's JVM map an archive made by {@link ClassArchive#dump} from the same build. */
+    public EnsembleConfig classArchive(Path archive) {
+        return jvmFlags("-XX:SharedArchiveFile=" + archive);
     }
 
     public EnsembleConfig profile(JvmProfile newProfile) {

@@ -20,7 +20,7 @@ import java.util.stream.Stream;
  */
 public final class RunDirectory implements AutoCloseable {
     private static final String OWNER = "owner.pid";
-    private static final String KEPT = "kept";
+    private static final String KEPT = "kept.marker";
 
     private final Path path;
     private final Deque<AutoCloseable> resources = new ArrayDeque<>();

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.TimeoutException;
@@ -78,6 +79,17 @@ class EnsembleTest {
         ensemble.startAll();
         ensemble.stopAll(LIMIT);
         assertTrue(ensemble.servers().stream().noneMatch(ServerProcess::isRunning));
+    }
+
+    @Test
+    void serversStartFromAClassArchive() throws Exception {
+        ServerBuild build = ServerBuild.stock();
+        // With -Xshare:on a JVM that cannot map its archive does not start.
+        Ensemble ensemble = Ensemble.start(run, new EnsembleConfig(build, 1)
+                .classArchive(ClassArchive.dump(run, build)).jvmFlags("-Xshare:on", "-Xlog:class+load:file=classes.log"));
+        ensemble.stopAll(LIMIT);
+        Path loaded = ensemble.server(1).logFile().resolveSibling("classes.log");
+        assertTrue(Files.readString(loaded).contains("org.apache.zookeeper.server.quorum.QuorumPeer source: shared objects file (top)"));
     }
 
     @Test

@@ -53,4 +53,22 @@ class RunDirectoryTest {
             stranger.destroyForcibly();
         }
     }
+
+    @Test
+    void whatIsKeptOutlivesTheRunAndTheNextOnes() throws Exception {
+        RunDirectory run = RunDirectory.create(base, "kept");
+        Process kept = new ProcessBuilder("tail", "-f", run.path().resolve("owner.pid").toString()).start();
+        try {
+            run.onClose(kept::destroyForcibly);
+            run.keep();
+            run.close();
+            Process gone = new ProcessBuilder("true").start();
+            assertTrue(gone.waitFor(10, TimeUnit.SECONDS));
+            Files.writeString(run.path().resolve("owner.pid"), Long.toString(gone.pid()));
+            RunDirectory.create(base, "next").closeAndDelete();
+            assertTrue(kept.isAlive());
+        } finally {
+            kept.destroyForcibly();
+        }
+    }
 }
