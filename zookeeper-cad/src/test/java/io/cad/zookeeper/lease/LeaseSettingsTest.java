@@ -33,14 +33,14 @@ class LeaseSettingsTest {
     void eachInequalityIsRefusedWithItsArithmetic() {
         refused("cad.lease: 149 ms is less than 3 * cad.heartbeat 50 ms = 150 ms; set it to 150 ms or more",
                 50, 149, 400, 300, 900, 100_000);
-        refused("cad.removal: 183 ms * (1 - 0.1) = 164.7 ms is less than cad.lease 150 ms * (1 + 0.1) = 165 ms: a member"
-                + " would be removed while its lease may last; set it to 184 ms or more, or remove it",
+        refused("cad.removal: 183 ms * (1 - 0.1) = 164.7 ms is less than cad.lease 150 ms * (1 + 0.1) = 165 ms:"
+                + " a member would be removed while its lease may last; set it to 184 ms or more, or remove it",
                 50, 150, 183, 300, 900, 100_000);
         refused("cad.promise: 549 ms * (1 - 0.1) = 494.1 ms is less than (cad.leader.lease 300 ms + cad.lease 150 ms)"
                 + " * (1 + 0.1) = 495 ms: a new leader would serve while old leases may last;"
                 + " set it to 550 ms or more, or remove it", 50, 150, 194, 300, 549, 100_000);
-        refused("cad.leader.lease: 50 ms is not more than cad.heartbeat 50 ms, so it would always be over before the next"
-                + " answer; set it to 150 ms or more", 50, 150, 194, 50, 900, 100_000);
+        refused("cad.leader.lease: 50 ms is not more than cad.heartbeat 50 ms, so it would always be over before the"
+                + " next answer; set it to 150 ms or more", 50, 150, 194, 50, 900, 100_000);
         refused("cad.heartbeat: 0 ms is out of range; set it to more than 0 and at most 600000 ms",
                 0, 150, 194, 300, 560, 100_000);
         refused("cad.clock.drift: 500001 parts per million are out of range; set it between 0 and 0.5",

@@ -54,7 +54,8 @@ class LeaseSimulationTest {
 
     static Stream<Arguments> convictions() throws IOException {
         return Files.readAllLines(CONVICTIONS).stream().filter(line -> !line.startsWith("#"))
-                .map(line -> line.split(" ")).map(words -> Arguments.of(LeaseVariant.valueOf(words[0]), Long.parseLong(words[1])));
+                .map(line -> line.split(" "))
+                .map(words -> Arguments.of(LeaseVariant.valueOf(words[0]), Long.parseLong(words[1])));
     }
 
     /** Looks for a seed for each wrong variant, {@code -Dsearch=2000} of them, and records those that it finds. */
