@@ -63,7 +63,7 @@ class LeaseSimulationTest {
     @EnabledIfSystemProperty(named = "search", matches = "\\d+")
     void search() throws IOException {
         List<String> found = new ArrayList<>(List.of("# SPDX-License-Identifier: Apache-2.0",
-                "# Wrong variants that recorded client replies convict, each with the first such seed of the random lives.",
+                "# Wrong variants that recorded client replies convict, each with the first such seed of the lives.",
                 "# Written by: mvn -pl zookeeper-cad test -Dtest=LeaseSimulationTest -Dsearch=2000"));
         for (LeaseVariant variant : LeaseVariant.values()) {
             long seed = firstConviction(variant, Integer.getInteger("search"));
