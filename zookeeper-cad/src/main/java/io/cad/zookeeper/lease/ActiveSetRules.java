@@ -38,7 +38,7 @@ public final class ActiveSetRules {
         this.readmitAfter = readmitAfter;
     }
 
-    /** Everybody may be a member. Slow after 500 ms, but never sooner than ten heartbeats; back after ten times that. */
+    /** Everybody may be a member. Slow after 500 ms, never sooner than ten heartbeats; back after ten times that. */
     public static ActiveSetRules everybody(LeaseSettings settings) {
         long slow = Math.max(500 * MILLI, 10 * settings.heartbeat());
         return new ActiveSetRules(Integer.MAX_VALUE, List.of(), slow, 10 * slow);

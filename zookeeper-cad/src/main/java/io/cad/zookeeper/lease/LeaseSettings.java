@@ -122,8 +122,8 @@ public final class LeaseSettings {
 
     private void checkReadLease() {
         if (readLease < 3 * heartbeat) {
-            throw refused("cad.lease", millis(readLease) + " is less than 3 * cad.heartbeat " + millis(heartbeat) + " = "
-                    + millis(3 * heartbeat), "set it to " + millis(3 * heartbeat) + " or more");
+            throw refused("cad.lease", millis(readLease) + " is less than 3 * cad.heartbeat " + millis(heartbeat)
+                    + " = " + millis(3 * heartbeat), "set it to " + millis(3 * heartbeat) + " or more");
         }
     }
 

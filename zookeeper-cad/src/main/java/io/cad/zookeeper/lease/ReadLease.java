@@ -2,8 +2,8 @@
 package io.cad.zookeeper.lease;
 
 /**
- * Whether a follower may answer reads now, and its answers to heartbeats. One object lives from the start of the process
- * to its end.
+ * Whether a follower may answer reads now, and its answers to heartbeats. One object lives from the start of the
+ * process to its end.
  *
  * <p>The lease counts from the moment at which the follower <em>sent</em> the answer that the leader echoes, by its own
  * table: however long a message was under way, the leader received the answer later than that.
@@ -64,7 +64,7 @@ public class ReadLease {
 
     // --- events
 
-    /** The connection to a leader ended, or one is about to be opened: to be called before its first message is sent. */
+    /** The connection to a leader ended, or one is about to be opened: called before its first message is sent. */
     public void disconnected() {
         connected = false;
         markOut(MarkOut.NEW_CONNECTION);

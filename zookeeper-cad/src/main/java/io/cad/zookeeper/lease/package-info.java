@@ -22,8 +22,8 @@
  * may happen; a shell that cannot be sure reads the monotonic clock again and repeats.
  *
  * <p><b>Start.</b> Read the recorded promise and the newest promised epoch; make Promise and ReadLease. The number of
- * the process (for tickets, and as incarnation) is higher than that of every earlier process of the server: the recorded
- * one plus one, at least the wall clock in milliseconds; durable before the first message.
+ * the process (for tickets, and as incarnation) is higher than that of every earlier process of the server: the
+ * recorded one plus one, at least the wall clock in milliseconds; durable before the first message.
  *
  * <p><b>One lock</b> guards Promise, ReadLease, the durable record of the promised epoch and the sending of answers, so
  * that after a promise nothing leaves for an older epoch. <b>One lock</b> guards LeaderLease, ActiveSet and LeaderCore.
@@ -33,8 +33,8 @@
  * <p><b>Follower.</b> {@code disconnected} before the hello of a new connection is sent; {@code connected} when the
  * leader has named it; {@code synchronising} before the state is touched; {@code heartbeat} for each heartbeat, after
  * {@code FollowerCore.durableAnnounced}; {@code check} every few milliseconds. A read is executed only if {@code holds}
- * was true after it arrived. {@code promise} whenever the server promises an epoch, as candidate too: what it returns is
- * appended to the promise on the wire.
+ * was true after it arrived. {@code promise} whenever the server promises an epoch, as candidate too: what it returns
+ * is appended to the promise on the wire.
  *
  * <p><b>Leader, elected.</b> {@code promised} for each promise that carries what is owed, the own one included, until
  * {@code hasQuorum}; then {@code elected}. {@code LeaderCore.established} is called when the own initial history is

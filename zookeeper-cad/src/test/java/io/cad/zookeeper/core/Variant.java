@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.LongSupplier;
 
 /**
  * Wrong cores, each with one mistake that somebody could make. A vector names those that it was written against, and
@@ -233,6 +234,12 @@ enum Variant {
         @Override
         boolean isReached(long target) {
             return target > Indices.first(epoch) && super.isReached(target); // else it would spin
+        }
+    })),
+
+    DURABLE_IGNORES_MEMBERS(leader((epoch, self, timeout, out) -> new LeaderCore(epoch, self, timeout, out) {
+        @Override
+        public void activeSet(LongSupplier appliedByMembers) {
         }
     })),
 

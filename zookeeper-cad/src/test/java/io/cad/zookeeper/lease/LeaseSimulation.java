@@ -155,22 +155,33 @@ final class LeaseSimulation implements Runnable {
         Server server = servers.get(random.nextInt(servers.size()));
         Server leader = servers.stream().filter(one -> one.role == Role.LEADING).findFirst().orElse(server);
         Server victim = chance(3) ? leader : server;
-        switch (random.nextInt(9)) {
+        switch (random.nextInt(12)) {
             case 0 -> victim.pause(between(5 * MS, 700 * MS));
             case 1 -> victim.suspend(between(MS, 900 * MS));
             case 2 -> victim.restart(random.nextBoolean());
             case 3, 4 -> isolate(victim, random.nextInt(3));
-            case 5 -> server.receive(server::breakOff);
+            case 5, 8 -> victim.receive(victim::breakOff);
+            case 9, 10 -> restartOthers(leader);
             case 6 -> server.changeRate();
             case 7 -> slowDown(victim, servers.get(random.nextInt(servers.size())));
             default -> victim.slowApply = chance(2) ? 0 : between(0, 400 * MS);
         }
     }
 
+    /** All but one lose their processes at once, and that one loses the others. */
+    private void restartOthers(Server survivor) {
+        isolate(survivor, random.nextInt(3));
+        for (Server server : servers) {
+            if (server != survivor) {
+                server.restart(random.nextBoolean());
+            }
+        }
+    }
+
     /** 0: in both directions; 1: nothing goes out; 2: nothing comes in. */
     private void isolate(Server victim, int direction) {
         setCut(victim, direction, true);
-        later(between(30 * MS, 1_500 * MS), () -> setCut(victim, direction, false));
+        later(between(30 * MS, 2_500 * MS), () -> setCut(victim, direction, false));
     }
 
     private void setCut(Server victim, int direction, boolean value) {
@@ -222,7 +233,8 @@ final class LeaseSimulation implements Runnable {
     }
 
     /** One server as leader of one epoch. It is kept when the office is over, to compare with. */
-    private final class Office implements LeaderCore.Actions, LeaderLease.Actions, ActiveSet.Actions, ActiveSet.History {
+    private final class Office
+            implements LeaderCore.Actions, LeaderLease.Actions, ActiveSet.Actions, ActiveSet.History {
         final Server leader;
         final long epoch;
         final List<Version> log;
@@ -330,6 +342,14 @@ final class LeaseSimulation implements Runnable {
             links.remove(connection);
             set.lost(connection, leader.now());
             core.memberLost(connection);
+        }
+
+        void reported(long connection, long recordedEpoch, long persisted, long applied) {
+            if (leader.office == this) {
+                set.reported(connection, applied, leader.now());
+                core.report(connection, recordedEpoch, persisted, applied, leader.now());
+                tick();
+            }
         }
 
         void answered(HeartbeatAnswer answer) {
@@ -445,7 +465,7 @@ final class LeaseSimulation implements Runnable {
         Server(int id, LeaseSettings settings) {
             this.id = id;
             this.settings = settings;
-            this.recordedPromise = settings.promise();
+            this.recordedPromise = LeaseSettings.lan().promise();
         }
 
         // --- machine and process
@@ -489,14 +509,14 @@ final class LeaseSimulation implements Runnable {
             applied = 0;
             durable = Indices.NONE;
             slowApply = 0;
-            patience = between(1_000 * MS, 2_500 * MS);
+            patience = between(600 * MS, 4_000 * MS);
             role = Role.LOOKING;
             office = null;
             candidacy = null;
             held.clear();
             after(between(0, 10 * MS), this::tick);
             after(between(5 * MS, 60 * MS), this::disk);
-            after(between(10 * MS, 150 * MS), this::elect);
+            after(between(2 * MS, 120 * MS), this::elect);
         }
 
         void restart(boolean losesPower) {
@@ -509,7 +529,7 @@ final class LeaseSimulation implements Runnable {
             waiting.clear();
             log = new ArrayList<>(losesPower ? log.subList(0, persisted) : log);
             office = null;
-            later(between(MS, 150 * MS), this::start);
+            later(between(MS, 60 * MS), this::start);
         }
 
         void pause(long duration) {
@@ -590,6 +610,7 @@ final class LeaseSimulation implements Runnable {
                     if (office != null) {
                         office.core.persisted(counting(persisted, office.historyEnd), now());
                     }
+                    report();
                 }
             });
         }
@@ -612,11 +633,11 @@ final class LeaseSimulation implements Runnable {
             durable = Indices.NONE;
             role = Role.LOOKING;
             readLease.disconnected();
-            after(between(10 * MS, 150 * MS), this::elect);
+            after(between(2 * MS, 120 * MS), this::elect);
         }
 
         void breakOff() {
-            if (role == Role.FOLLOWING) {
+            if (role == Role.FOLLOWING || role == Role.LEADING) {
                 look();
             }
         }
@@ -723,9 +744,21 @@ final class LeaseSimulation implements Runnable {
             historyEnd = length;
             durable = Indices.NONE;
             heardAt = now();
+            report();
         }
 
         // --- following
+
+        private void report() {
+            if (role == Role.FOLLOWING) {
+                Office to = offices.get(epoch);
+                long mine = connection;
+                long itsEpoch = recordedEpoch;
+                long itsPersisted = counting(persisted, historyEnd);
+                long itsApplied = counting(applied, historyEnd);
+                send(this, to.leader, () -> to.reported(mine, itsEpoch, itsPersisted, itsApplied));
+            }
+        }
 
         private boolean follows(Office leader, long itsConnection) {
             return role == Role.FOLLOWING && epoch == leader.epoch && connection == itsConnection;
@@ -788,7 +821,7 @@ final class LeaseSimulation implements Runnable {
             if (office != null) {
                 office.tick();
             }
-            if (role == Role.FOLLOWING && now() - heardAt > patience / 3) {
+            if (role == Role.FOLLOWING && now() - heardAt > patience / 4) {
                 look();
             }
         }

@@ -54,7 +54,8 @@ class LeaseSimulationTest {
 
     static Stream<Arguments> convictions() throws IOException {
         return Files.readAllLines(CONVICTIONS).stream().filter(line -> !line.startsWith("#"))
-                .map(line -> line.split(" ")).map(words -> Arguments.of(LeaseVariant.valueOf(words[0]), Long.parseLong(words[1])));
+                .map(line -> line.split(" "))
+                .map(words -> Arguments.of(LeaseVariant.valueOf(words[0]), Long.parseLong(words[1])));
     }
 
     /** Looks for a seed for each wrong variant, {@code -Dsearch=2000} of them, and records those that it finds. */
@@ -62,7 +63,7 @@ class LeaseSimulationTest {
     @EnabledIfSystemProperty(named = "search", matches = "\\d+")
     void search() throws IOException {
         List<String> found = new ArrayList<>(List.of("# SPDX-License-Identifier: Apache-2.0",
-                "# Wrong variants that recorded client replies convict, each with the first such seed of the random lives.",
+                "# Wrong variants that recorded client replies convict, each with the first such seed of the lives.",
                 "# Written by: mvn -pl zookeeper-cad test -Dtest=LeaseSimulationTest -Dsearch=2000"));
         for (LeaseVariant variant : LeaseVariant.values()) {
             long seed = firstConviction(variant, Integer.getInteger("search"));

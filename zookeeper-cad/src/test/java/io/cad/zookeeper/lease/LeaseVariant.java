@@ -356,7 +356,8 @@ public enum LeaseVariant {
     private static Leases promise(PromiseFactory factory) {
         return new Leases() {
             @Override
-            public Promise promise(LeaseSettings settings, long promised, long recorded, long now, Promise.Actions out) {
+            public Promise promise(LeaseSettings settings, long promised, long recorded, long now,
+                    Promise.Actions out) {
                 return factory.make(settings, promised, recorded, now, out);
             }
         };
@@ -365,8 +366,8 @@ public enum LeaseVariant {
     private static Leases leaderLease(LeaderLeaseFactory factory) {
         return new Leases() {
             @Override
-            public LeaderLease leaderLease(long epoch, long self, LeaseSettings settings, Promise promise, StuckLeader stuck,
-                    long now, long wall, LeaderLease.Actions out) {
+            public LeaderLease leaderLease(long epoch, long self, LeaseSettings settings, Promise promise,
+                    StuckLeader stuck, long now, long wall, LeaderLease.Actions out) {
                 return factory.make(epoch, self, settings, promise, stuck, now, wall, out);
             }
         };
