@@ -64,9 +64,10 @@ final class GateCase implements AutoCloseable {
         create(durable);
     }
 
-    /** Waits until everything so far is durable, and known to be here. */
+    /** Waits until everything so far is durable, known to be here, and no gate holds the end of an earlier case. */
     void settle() {
         Await.until("everything is durable", () -> role.durable() >= role.index.lastApplied());
+        Await.until("nothing is held", () -> role.gates.repliesHeld() == 0);
         before = role.index.lastApplied();
     }
 
