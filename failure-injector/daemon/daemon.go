@@ -24,6 +24,7 @@ import (
 	"cad/failure-injector/disk"
 	"cad/failure-injector/disk/control"
 	"cad/failure-injector/disk/lossfs"
+	"cad/failure-injector/wan"
 )
 
 // A Request asks for a verb on a disk.
@@ -35,6 +36,27 @@ type Request struct {
 	Crash   *disk.CrashOptions `json:"crash,omitempty"`
 	Trigger *lossfs.Trigger    `json:"trigger,omitempty"`
 	Corrupt *Corrupt           `json:"corrupt,omitempty"`
+	Wan     *Wan               `json:"wan,omitempty"`
+}
+
+// Wan is about hosts on the switch, by number.
+type Wan struct {
+	Host, Holder int // plug, unplug
+	From, To     int // link
+	Link         wan.Link
+}
+
+// WanStatus is the state of the switch.
+type WanStatus struct {
+	Links []WanLink `json:"links"`
+	Stat  wan.Stat  `json:"packets"`
+}
+
+// WanLink is a link that is not perfect.
+type WanLink struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+	wan.Link
 }
 
 // Corrupt is a range of a file to damage.
@@ -144,6 +166,7 @@ type server struct {
 	mu   sync.Mutex
 	vols map[string]*lossfs.Volume
 	ctls map[string]*control.Control
+	wan  *wan.Switch // made when the first host is plugged in
 	stop chan struct{}
 	once sync.Once
 }
@@ -197,6 +220,9 @@ func Serve(run disk.Run) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var first error
+	if s.wan != nil {
+		s.wan.Close()
+	}
 	for _, v := range s.vols {
 		if err := v.Destroy(); err != nil && first == nil {
 			first = err
@@ -258,6 +284,8 @@ func (s *server) do(q Request) (any, error) {
 		return names, nil
 	case "create":
 		return s.create(*q.Spec, *q.Options)
+	case "wan plug", "wan unplug", "wan link", "wan heal", "wan status":
+		return s.wide(q)
 	}
 	v, err := s.volume(q.Disk)
 	if err != nil {
@@ -283,6 +311,39 @@ func (s *server) do(q Request) (any, error) {
 		return true, s.destroy(q.Disk, v)
 	}
 	return nil, fmt.Errorf("the daemon knows no verb %q: another version of fi started it; `fi down --all`", q.Verb)
+}
+
+func (s *server) wide(q Request) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wan == nil {
+		if q.Verb != "wan plug" { // nobody is plugged in
+			return WanStatus{Links: []WanLink{}}, nil
+		}
+		var err error
+		if s.wan, err = wan.New(1); err != nil {
+			return nil, err
+		}
+	}
+	switch q.Verb {
+	case "wan plug":
+		return true, s.wan.Plug(q.Wan.Host, q.Wan.Holder)
+	case "wan unplug":
+		s.wan.Unplug(q.Wan.Host)
+	case "wan link":
+		return true, s.wan.Set(q.Wan.From, q.Wan.To, q.Wan.Link)
+	case "wan heal":
+		s.wan.Heal()
+	}
+	status := WanStatus{Links: []WanLink{}, Stat: s.wan.Stat()}
+	for k, l := range s.wan.Links() {
+		status.Links = append(status.Links, WanLink{k[0], k[1], l})
+	}
+	sort.Slice(status.Links, func(i, j int) bool {
+		a, b := status.Links[i], status.Links[j]
+		return a.From < b.From || (a.From == b.From && a.To < b.To)
+	})
+	return status, nil
 }
 
 func (s *server) create(spec disk.Spec, o lossfs.Options) (any, error) {

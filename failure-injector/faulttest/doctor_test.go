@@ -15,31 +15,37 @@ import (
 // How each verb is used on a disk named d at LIVE, or on a host h with a
 // process p; in this order.
 var uses = map[string][]string{
-	"disk create":  {"disk", "create", "d2", "--backend", "BACKEND", "--dir", "LIVE2"},
-	"disk env":     {"disk", "env", "d"},
-	"disk latency": {"disk", "latency", "d", "--op", "fsync", "--const", "1ms"},
-	"disk fault":   {"disk", "fault", "d", "--eio-fsync", "3"},
-	"disk sync":    {"disk", "sync", "d"},
-	"disk stat":    {"disk", "stat", "d"},
-	"disk crash":   {"disk", "crash", "d"},
-	"disk trigger": {"disk", "trigger", "d", "--before", "fsync", "--action", "eio"},
-	"disk corrupt": {"disk", "corrupt", "d", "--path", "f", "--length", "1"},
-	"disk log":     {"disk", "log", "d"},
-	"disk list":    {"disk", "list"},
-	"disk destroy": {"disk", "destroy", "d"},
-	"host add":     {"host", "add", "h2", "--kind", "loopback"},
-	"host list":    {"host", "list"},
-	"host crash":   {"host", "crash", "h"},
-	"host restart": {"host", "restart", "h"},
-	"host remove":  {"host", "remove", "h"},
-	"proc start":   {"proc", "start", "p2", "--", "sleep", "100"},
-	"proc stop":    {"proc", "stop", "p"},
-	"proc cont":    {"proc", "cont", "p"},
-	"proc crash":   {"proc", "crash", "p"},
-	"proc restart": {"proc", "restart", "p"},
-	"proc kill":    {"proc", "kill", "p"},
-	"proc list":    {"proc", "list"},
-	"proc remove":  {"proc", "remove", "p"},
+	"disk create":   {"disk", "create", "d2", "--backend", "BACKEND", "--dir", "LIVE2"},
+	"disk env":      {"disk", "env", "d"},
+	"disk latency":  {"disk", "latency", "d", "--op", "fsync", "--const", "1ms"},
+	"disk fault":    {"disk", "fault", "d", "--eio-fsync", "3"},
+	"disk sync":     {"disk", "sync", "d"},
+	"disk stat":     {"disk", "stat", "d"},
+	"disk crash":    {"disk", "crash", "d"},
+	"disk trigger":  {"disk", "trigger", "d", "--before", "fsync", "--action", "eio"},
+	"disk corrupt":  {"disk", "corrupt", "d", "--path", "f", "--length", "1"},
+	"disk log":      {"disk", "log", "d"},
+	"disk list":     {"disk", "list"},
+	"disk destroy":  {"disk", "destroy", "d"},
+	"host add":      {"host", "add", "h2", "--kind", "KIND"},
+	"host list":     {"host", "list"},
+	"host crash":    {"host", "crash", "h"},
+	"host restart":  {"host", "restart", "h"},
+	"host remove":   {"host", "remove", "h"},
+	"proc start":    {"proc", "start", "p2", "--host", "h", "--", "sleep", "100"},
+	"proc stop":     {"proc", "stop", "p"},
+	"proc cont":     {"proc", "cont", "p"},
+	"proc crash":    {"proc", "crash", "p"},
+	"proc restart":  {"proc", "restart", "p"},
+	"proc kill":     {"proc", "kill", "p"},
+	"proc list":     {"proc", "list"},
+	"proc remove":   {"proc", "remove", "p"},
+	"net block":     {"net", "block", "--from", "h", "--to", "g"},
+	"net unblock":   {"net", "unblock", "--from", "h", "--to", "g"},
+	"net link":      {"net", "link", "--from", "h", "--to", "g", "--delay", "1ms"},
+	"net partition": {"net", "partition", "isolate", "--host", "h"},
+	"net heal":      {"net", "heal"},
+	"net status":    {"net", "status"},
 }
 
 // Every cell of doctor's table is called: what it says works does, what it says
@@ -69,8 +75,13 @@ func TestDoctorTellsTheTruth(t *testing.T) {
 				fitest.NewDisk(t, run, c.On, "d", live)
 				fitest.Must(t, os.WriteFile(filepath.Join(live, "f"), []byte("content"), 0o600))
 			}
-			if c.On == "loopback" {
-				fitest.FI(t, run, nil, "host", "add", "h")
+			if c.On == "loopback" || (c.On == "netns" && os.Geteuid() == 0) {
+				network := "lan"
+				if c.Verb == "net link" {
+					network = "wan"
+				}
+				fitest.FI(t, run, nil, "host", "add", "h", "--kind", c.On, "--net", network)
+				fitest.FI(t, run, nil, "host", "add", "g", "--kind", c.On, "--net", network)
 				fitest.FI(t, run, nil, "proc", "start", "p", "--host", "h", "--", "sleep", "100")
 				if c.Verb == "proc restart" {
 					fitest.FI(t, run, nil, "proc", "crash", "p")
@@ -79,7 +90,7 @@ func TestDoctorTellsTheTruth(t *testing.T) {
 			var line []string
 			for _, a := range args {
 				a = strings.ReplaceAll(a, "LIVE2", filepath.Join(root, "live2"))
-				line = append(line, strings.ReplaceAll(a, "BACKEND", c.On))
+				line = append(line, strings.NewReplacer("BACKEND", c.On, "KIND", c.On).Replace(a))
 			}
 			out, err := exec.Command(fitest.Binary(t), append([]string{"--json", "--run", run}, line...)...).CombinedOutput()
 			var code *exec.ExitError
@@ -93,7 +104,7 @@ func TestDoctorTellsTheTruth(t *testing.T) {
 	}
 	for _, l := range strings.Split(string(help), "\n") {
 		f := strings.Fields(l)
-		if len(f) > 2 && f[0] == "fi" && (f[1] == "disk" || f[1] == "host" || f[1] == "proc") && !listed[f[1]+" "+f[2]] {
+		if len(f) > 2 && f[0] == "fi" && (f[1] == "disk" || f[1] == "host" || f[1] == "proc" || f[1] == "net") && !listed[f[1]+" "+f[2]] {
 			t.Errorf("doctor does not list %s %s", f[1], f[2])
 		}
 	}

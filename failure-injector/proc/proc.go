@@ -117,9 +117,16 @@ func (p Spec) State() string {
 // LogPath is where standard output and error go.
 func (s Store) LogPath(name string) string { return filepath.Join(s.dir(name), "output.log") }
 
+// A Place is where a process is started, if not here: it may change what is
+// run, and runs it.
+type Place interface {
+	Command(args []string) ([]string, error)
+	Start(cmd *exec.Cmd) error
+}
+
 // Start starts a process in a session of its own, so that it gets its own share
-// of the CPU and no signal of ours.
-func (s Store) Start(p Spec) (Spec, error) {
+// of the CPU and no signal of ours. place is nil for this machine itself.
+func (s Store) Start(p Spec, place Place) (Spec, error) {
 	if !validName.MatchString(p.Name) {
 		return p, fmt.Errorf("bad process name %q: letters, digits, dot, dash and underscore, at most 63", p.Name)
 	}
@@ -137,11 +144,21 @@ func (s Store) Start(p Spec) (Spec, error) {
 		return p, err
 	}
 	defer log.Close()
-	cmd := exec.Command(p.Args[0], p.Args[1:]...)
+	args := p.Args
+	if place != nil {
+		if args, err = place.Command(args); err != nil {
+			return p, err
+		}
+	}
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.Env = p.Dir, append(os.Environ(), p.Env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	start := cmd.Start
+	if place != nil {
+		start = func() error { return place.Start(cmd) }
+	}
+	if err := start(); err != nil {
 		return p, fmt.Errorf("start %s: %w", p.Args[0], err)
 	}
 	p.Pid = cmd.Process.Pid
@@ -150,6 +167,12 @@ func (s Store) Start(p Spec) (Spec, error) {
 	}
 	cmd.Process.Release()
 	return p, s.save(p)
+}
+
+// Identify completes the identity of a process that somebody else started.
+func Identify(name string, pid int) (Spec, error) {
+	_, start, err := stat(pid)
+	return Spec{Name: name, Pid: pid, Start: start}, err
 }
 
 // Signal sends a signal to exactly this process.

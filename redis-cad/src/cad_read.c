@@ -122,7 +122,9 @@ static int classByName(const char *name) {
     static const char *const database[] = {"keys", "scan", "dbsize", "randomkey", NULL};
     /* They show data without naming it. */
     static const char *const tail[] = {"exec", "eval", "evalsha", "eval_ro", "evalsha_ro", "fcall", "fcall_ro",
-                                       "function|list", "function|dump", "migrate", "pfdebug", NULL};
+                                       "function|list", "function|dump", "migrate", "pfdebug",
+                                       /* A thread of its own, whose reply comes past the hook of the command. */
+                                       "vsim", NULL};
     static const char *const none[] = {"wait", "waitaof", "publish", "spublish", "watch", "unwatch",
                                        "cad|keyindex", "lolwut", NULL};
 
@@ -243,7 +245,8 @@ void cadAfterCommand(client *c, cadExecution *x) {
     /* Inside an execution unit (a blocked client that is served) propagation comes later:
      * its offset is not known yet, so the reply waits for whatever the tail will be. */
     int later = server.also_propagate.numops > 0;
-    int changed = later || cad.tail != x->tail;
+    /* PFCOUNT caches the count that it read in the key. */
+    int changed = (later || cad.tail != x->tail) && c->cmd->proc != pfcountCommand;
     long long own = later ? LLONG_MAX : cad.tail;
 
     if (x->what == NONE) {

@@ -16,7 +16,7 @@ LICENCE = "// SPDX-License-Identifier: Apache-2.0\n"
 class TidyTest(unittest.TestCase):
     def test_clean(self):
         self.assertEqual([], tidy.check("a/A.java", LICENCE + "class A { }\n"))
-        self.assertEqual([], tidy.check("README.md", "See https://zookeeper.apache.org/doc and /var/lib/zookeeper/.\n"))
+        self.assertEqual([], tidy.check("README.md", "See https://zookeeper.apache.org/doc, http://host/ and /var/lib/zookeeper/.\n"))
 
     def test_each_rule(self):
         for name, text, part in (

@@ -38,7 +38,7 @@ func doctor(c *call) error {
 	if err := c.parse(0); err != nil {
 		return err
 	}
-	checks := []check{glibc(), birthTimes(string(c.run)), fuseMounts()}
+	checks := []check{glibc(), birthTimes(string(c.run)), fuseMounts(), namespaces(), tun()}
 	why := map[string]string{"loopback": ""}
 	for _, k := range checks {
 		if !k.OK {
@@ -47,13 +47,21 @@ func doctor(c *call) error {
 	}
 	var cells []cell
 	for _, group := range groupOrder {
-		on := map[string][]string{"disk": {"preload", "lossfs"}, "host": {"loopback"}, "proc": {"loopback"}}[group]
+		on := map[string][]string{"disk": {"preload", "lossfs"}, "host": {"loopback", "netns"}, "proc": {"loopback", "netns"}, "net": {"loopback", "netns"}}[group]
 		for _, v := range groups[group] {
 			for _, o := range on {
 				name := group + " " + v.name
 				w := why[o]
-				if v.name == "list" { // reads a directory
+				switch {
+				case v.name == "list" || v.name == "status" || name == "net heal": // need nothing
 					w = ""
+				case name == "net link" && o == isolated && w == "":
+					w = tun().Detail
+					if tun().OK {
+						w = ""
+					}
+				case group == "net" && o == loopback:
+					w = "its network is the machine's"
 				}
 				if n := never[[2]string{name, o}]; n != "" {
 					w = n
@@ -123,5 +131,39 @@ func fuseMounts() check {
 		return k
 	}
 	k.OK, k.Detail = true, "/dev/fuse"
+	return k
+}
+
+// namespaces tells whether hosts of kind netns can be made.
+func namespaces() check {
+	k := check{Name: "namespaces", backend: isolated, Enables: "hosts of kind netns, and net verbs between them"}
+	if os.Geteuid() != 0 {
+		k.Detail = "making them needs root (CAP_SYS_ADMIN, CAP_NET_ADMIN)"
+		return k
+	}
+	for _, ns := range []string{"net", "pid", "uts", "mnt"} {
+		if _, err := os.Stat("/proc/self/ns/" + ns); err != nil {
+			k.Detail = "the kernel has no " + ns + " namespaces"
+			return k
+		}
+	}
+	k.OK, k.Detail = true, "net, pid, uts, mnt"
+	return k
+}
+
+// tun tells whether hosts can be joined by the switch in user space.
+func tun() check {
+	k := check{Name: "tun", Enables: "hosts on network wan, and net link between them"}
+	f, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
+	if err != nil {
+		k.Detail = err.Error()
+		return k
+	}
+	f.Close()
+	if os.Geteuid() != 0 {
+		k.Detail = "making devices needs root (CAP_NET_ADMIN)"
+		return k
+	}
+	k.OK, k.Detail = true, "/dev/net/tun"
 	return k
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"cad/failure-injector/disk"
+	"cad/failure-injector/host"
 )
 
 // Exit codes: 0 done; 2 refused as things are (a disk in use, a kind of host
@@ -93,6 +94,7 @@ func init() { // verbs print the table, so it cannot be an initial value
 		"host":   hostVerbs,
 		"disk":   diskVerbs,
 		"proc":   procVerbs,
+		"net":    netVerbs,
 		"status": {{"", "", "the daemon and the disks of the run directory", runStatus}},
 		"heal":   {{"", "--all", "take every fault and delay back", heal}},
 		"down":   {{"", "--all", "end everything of the run directory; safe at any time, also after the daemon was killed", down}},
@@ -102,6 +104,19 @@ func init() { // verbs print the table, so it cannot be an initial value
 }
 
 func main() {
+	if len(os.Args) > 2 { // what runs inside a host
+		var err error
+		switch os.Args[1] {
+		case host.InitVerb:
+			err = host.Init(os.Args[2])
+		case host.ExecVerb:
+			err = host.Exec(os.Args[2], os.Args[3:])
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "fi:", err)
+			os.Exit(exitFailed)
+		}
+	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 

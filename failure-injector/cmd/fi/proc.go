@@ -61,11 +61,6 @@ func procStart(c *call) error {
 		return usagef("the command is missing: fi proc start NAME -- COMMAND...")
 	}
 	p.Name = c.args[0]
-	if p.Host != "" {
-		if _, err := loadHost(c.run, p.Host); err != nil {
-			return err
-		}
-	}
 	if p.Dir == "" {
 		p.Dir, _ = os.Getwd()
 	}
@@ -78,11 +73,26 @@ func procStart(c *call) error {
 			return err
 		}
 	}
-	p, err := store(c.run).Start(p)
+	p, err := startProc(c.run, p)
 	if err != nil {
 		return err
 	}
 	return c.printProc(p)
+}
+
+// startProc starts a process where its host is.
+func startProc(run disk.Run, p proc.Spec) (proc.Spec, error) {
+	if p.Host == "" {
+		return store(run).Start(p, nil)
+	}
+	h, err := loadHost(run, p.Host)
+	if err != nil {
+		return p, err
+	}
+	if h.Kind == loopback {
+		return store(run).Start(p, nil)
+	}
+	return store(run).Start(p, place{h, namesFile(run)})
 }
 
 func (c *call) proc() (proc.Spec, error) {
@@ -137,8 +147,8 @@ type powerLoss struct {
 	Disks  []disk.Crash `json:"disks"`
 }
 
-// cut kills processes and then takes the power from disks. (On hosts with a
-// network of their own the link is cut before.)
+// cut kills processes and then takes the power from disks. (Hosts with a network
+// of their own lose their links before: see hostCrash.)
 func cut(run disk.Run, procs []proc.Spec, disks []string, o disk.CrashOptions) (powerLoss, error) {
 	loss := powerLoss{Killed: []string{}, Disks: []disk.Crash{}}
 	for _, p := range procs { // all of them first: none is to see another's end
@@ -211,7 +221,7 @@ func procRestart(c *call) error {
 	if err != nil {
 		return err
 	}
-	if p, err = store(c.run).Start(p); err != nil {
+	if p, err = startProc(c.run, p); err != nil {
 		return err
 	}
 	return c.printProc(p)

@@ -19,7 +19,7 @@ import (
 
 // Verbs on a whole run directory.
 
-var groupOrder = []string{"host", "disk", "proc", "status", "heal", "down", "daemon", "doctor"}
+var groupOrder = []string{"host", "disk", "proc", "net", "status", "heal", "down", "daemon", "doctor"}
 
 func backendOf(run disk.Run, spec disk.Spec) backend {
 	if spec.Backend == "lossfs" {
@@ -109,6 +109,9 @@ func heal(c *call) error {
 	if err := contAll(c.run); err != nil {
 		return err
 	}
+	if err := healNet(c.run); err != nil {
+		return err
+	}
 	return c.print(map[string]any{"healed": healed}, "no faults on "+strings.Join(healed, ", "))
 }
 
@@ -127,9 +130,7 @@ func down(c *call) error {
 	}
 	gone := []string{}
 	var failed []error
-	if err := removeProcs(c.run); err != nil {
-		failed = append(failed, err)
-	}
+	failed = append(failed, removeHosts(c.run), removeProcs(c.run))
 	for _, spec := range all {
 		if err := backendOf(c.run, spec).Destroy(true); err != nil {
 			failed = append(failed, err)

@@ -119,3 +119,27 @@ proc cad_outcome {rd held_before} {
     }
     fail "neither answered nor held"
 }
+
+# Power loss: SIGKILL, then every INCR file loses what no sync had covered. Returns the
+# number of bytes lost. `cad_kill_and_restart` brings the node back.
+proc cad_power_loss {level} {
+    set pid [srv $level pid]
+    exec kill -9 $pid
+    wait_for_condition 500 10 {![is_alive $pid]} else {fail "process $pid survives SIGKILL"}
+    set f [open $::cad_rules([srv $level port]).log]
+    foreach line [split [read $f] \n] {
+        lassign $line result size path
+        if {$result eq 0} {set synced($path) $size}
+    }
+    close $f
+    set lost 0
+    foreach path [glob [dict get [srv $level config] dir]/appendonlydir/*.incr.aof] {
+        set path [file normalize $path]
+        set keep [expr {[info exists synced($path)] ? $synced($path) : 0}]
+        incr lost [expr {[file size $path] - $keep}]
+        set f [open $path r+]
+        chan truncate $f $keep
+        close $f
+    }
+    return $lost
+}

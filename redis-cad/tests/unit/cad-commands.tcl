@@ -41,7 +41,7 @@ set keys_examples {
     zset {zrangebyscore k 0 9} zset {zrank k a} zset {zrevrange k 0 -1} zset {zrevrangebylex k + -}
     zset {zrevrangebyscore k 9 0} zset {zrevrank k a} zset {zscan k 0} zset {zscore k a} zset {zunion 2 k k2}
     vset {VCARD k} vset {VDIM k} vset {VEMB k a} vset {VGETATTR k a} vset {VINFO k} vset {VISMEMBER k a}
-    vset {VLINKS k a} vset {VRANDMEMBER k} vset {VSIM k ele a}
+    vset {VLINKS k a} vset {VRANDMEMBER k}
 }
 # Writes that only say so: prompt, always.
 set ack_examples {
@@ -49,7 +49,7 @@ set ack_examples {
     string {expireat k 99999999999} none {flushall} none {flushdb} none {function delete lib} none {function flush}
     none {function load "#!lua name=lib2\nredis.register_function('g', function() return 1 end)"}
     none {function restore DUMP replace} geo {geoadd k 14 38 c} geo {geosearchstore k3 k fromlonlat 15 37 byradius 200 km}
-    hash {hdel k f} hash {hexpire k 100 fields 1 f} hash {hexpireat k 99999999999 fields 1 f} hash {hmset k f 2}
+    hash {hdel k f} hash {hexpire k 100 fields 1 f} hash {hexpireat k 9999999999 fields 1 f} hash {hmset k f 2}
     hash {hpersist k fields 1 g} hash {hpexpire k 100000 fields 1 f} hash {hpexpireat k 9999999999999 fields 1 f}
     hash {hset k f 2} list {linsert k before a z} list {lpush k z} list {lpushx k z} list {lrem k 0 a} list {lset k 0 z}
     list {ltrim k 0 0} string {mset k 1} string {persist expiring} string {pexpire k 100000}
@@ -73,7 +73,7 @@ set state_examples {
     hash {hincrby k f 1} hash {hincrbyfloat k f 1} hash {hsetex k ex 100 fields 1 f 3} hash {hsetnx k new v}
     string {incr k} string {incrby k 2} string {incrbyfloat k 1.5} list {lmove k k2 left left} list {lmpop 1 k left}
     list {lpop k} string {move k 5} none {msetnx k v} string {renamenx k k3} list {rpop k} list {rpoplpush k k2}
-    string {set k v get} string {setbit k 1 0} none {setnx k v} set {smove k k2 a} list {sort k alpha store k3}
+    string {set k v get} string {setbit k 1 1} none {setnx k v} set {smove k k2 a} list {sort k alpha store k3}
     set {spop k} stream {xadd k 9-1 f v} stream {xautoclaim k g you 0 0} stream {xclaim k g you 0 1-1}
     stream {xreadgroup group g me streams k >} zset {zincrby k 1 a} zset {zmpop 1 k min} zset {zpopmax k} zset {zpopmin k}
 }
@@ -82,7 +82,7 @@ set database_examples {none {dbsize} none {keys *} none {randomkey} none {scan 0
 set tail_examples {
     none {eval "return 1" 0} none {eval_ro "return 1" 0} none {evalsha SHA 0} none {evalsha_ro SHA 0}
     none {fcall f 0} none {fcall_ro f_ro 0} none {function dump} none {function list} string {exec} string {migrate}
-    hll {pfdebug encoding k}
+    hll {pfdebug encoding k} vset {VSIM k ele a}
 }
 
 proc build {type} {
@@ -104,7 +104,7 @@ proc outcome_of {call} {
     $rd {*}$call
     set outcome [cad_outcome $rd $before]
     cad_fault
-    if {[catch {$rd read} reply] && ![string match {*not an integer*} $reply]} {error "$call: $reply"}
+    if {[catch {$rd read} reply] && ![string match {*LFU maxmemory policy*} $reply]} {error "$call: $reply"}
     $rd close
     return $outcome
 }

@@ -181,7 +181,7 @@ cad_start_server "appendonly yes appendfsync everysec cad-durability cad cad-hol
         set writer [start_write_load [srv 0 host] [srv 0 port] 30]
         wait_for_condition 500 10 {[r dbsize] > 10} else {fail "no load"}
         set load [redis_deferring_client]
-        for {set j 0} {$j < 100} {incr j} {
+        for {set j 0} {$j < 30} {incr j} {
             $load set hot $j
             $load read
             assert_morethan_equal [r get hot] $j

@@ -64,8 +64,14 @@ class RunnerTest(unittest.TestCase):
         outcome = ("ran", [test("passed", cad=2), test("passed"), test("skipped")])
         line = self.runner([outcome]).run_class("cad", "x.ATest", [], "b")
         self.assertEqual((1, 0, 1, 1), (line["passed"], line["failed"], line["skipped"], line["no_cad"]))
-        line = self.runner([outcome]).run_class("nokeys", "x.ATest", [], "b")
-        self.assertEqual((2, 0, 1, 0), (line["passed"], line["failed"], line["skipped"], line["no_cad"]))
+        plain = ("ran", [test("passed"), test("skipped")])
+        line = self.runner([plain]).run_class("nokeys", "x.ATest", [], "b")
+        self.assertEqual((1, 0, 1, 0), (line["passed"], line["failed"], line["skipped"], line["no_cad"]))
+
+    def test_cad_objects_without_keys_are_a_failure(self):
+        line = self.runner([("ran", [test("passed", cad=1)])]).run_class("nokeys", "x.ATest", [], "b")
+        self.assertEqual((0, 1), (line["passed"], line["failed"]))
+        self.assertIn("without a cad.* key", line["remarks"][0]["why"])
 
     def test_a_failure_is_one_even_without_cad_objects(self):
         line = self.runner([("ran", [test("failed")])]).run_class("cad", "x.ATest", [], "b")

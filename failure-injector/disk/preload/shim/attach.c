@@ -95,6 +95,8 @@ void fi_attach(void) {
         offsetof(pthread_mutex_t, __data.__kind) != 16)
         refuse("this C library's locks differ from glibc's; the preload backend cannot be used here");
     fi_control = control;
+    fi_fd_own();
+    pthread_atfork(NULL, NULL, fi_fd_own);
     fi_state = state;
 }
 

@@ -102,6 +102,7 @@ int fi_sync_all(void);
 uint32_t fi_fd(int fd, unsigned *flags); // id, 0 = not on the disk
 void fi_fd_set(int fd, uint32_t id, unsigned flags);
 void fi_fd_forget(int fd);
+void fi_fd_own(void); // this process has its own memory now (start, fork)
 void fi_fd_copy(int from, int to);
 void fi_fd_track(int fd, int open_flags);
 int fi_statx(int at, const char *path, int flags, struct statx *sx);

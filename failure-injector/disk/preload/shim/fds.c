@@ -35,12 +35,26 @@ void fi_fd_set(int fd, uint32_t id, unsigned flags) {
     if (s) atomic_store(s, id ? 2 + id * 4 + flags : OUTSIDE);
 }
 
+// A vfork child closes and moves descriptors of its own while it shares our
+// memory: the table is not its.
+static _Atomic pid_t owner;
+
+static bool borrowed(void) {
+    return atomic_load(&owner) != (pid_t)syscall(SYS_getpid);
+}
+
+void fi_fd_own(void) {
+    atomic_store(&owner, (pid_t)syscall(SYS_getpid));
+}
+
 void fi_fd_forget(int fd) {
+    if (fi_state == NULL || borrowed()) return;
     _Atomic uint32_t *s = slot(fd, false);
     if (s) atomic_store(s, UNKNOWN);
 }
 
 void fi_fd_copy(int from, int to) {
+    if (fi_state == NULL || borrowed()) return;
     _Atomic uint32_t *a = slot(from, false), *b = slot(to, true);
     if (b) atomic_store(b, a ? atomic_load(a) : UNKNOWN);
 }

@@ -550,8 +550,23 @@ static struct mapping {
     int fd;
 } mapping[MAPPINGS];
 static pthread_mutex_t mappings = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic int mapped; // how many; none is the usual case, and costs no lock
+
+static void lock_mappings(void) {
+    pthread_mutex_lock(&mappings);
+}
+static void unlock_mappings(void) {
+    pthread_mutex_unlock(&mappings);
+}
+
+// A child of fork must not find the lock held by a thread that it does not have.
+static void keep_mappings_over_fork(void) {
+    pthread_atfork(lock_mappings, unlock_mappings, unlock_mappings);
+}
 
 static void note_mapping(char *from, size_t len, int fd) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, keep_mappings_over_fork);
     pthread_mutex_lock(&mappings);
     int k = 0;
     while (k < MAPPINGS && mapping[k].from) k++;
@@ -560,6 +575,7 @@ static void note_mapping(char *from, size_t len, int fd) {
         if (own < 0) own = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0);
         fi_fd_copy(fd, own);
         mapping[k] = (struct mapping){from, from + len, own};
+        atomic_fetch_add(&mapped, 1);
     } else {
         fi_complain("too many shared mappings", "msync of further ones is not seen");
     }
@@ -580,13 +596,14 @@ EXPORT void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t at)
 EXPORT void *mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t at) ALIAS(mmap);
 
 EXPORT int munmap(void *addr, size_t len) {
-    if (fi_state) {
+    if (atomic_load(&mapped) > 0) {
         pthread_mutex_lock(&mappings);
         for (int k = 0; k < MAPPINGS; k++)
             if (mapping[k].from && mapping[k].from >= (char *)addr && mapping[k].to <= (char *)addr + len) {
                 fi_fd_forget(mapping[k].fd);
                 syscall(SYS_close, mapping[k].fd);
                 mapping[k].from = NULL;
+                atomic_fetch_sub(&mapped, 1);
             }
         pthread_mutex_unlock(&mappings);
     }

@@ -6,6 +6,7 @@ import io.cad.zookeeper.config.SettingException;
 import io.cad.zookeeper.config.SettingRules;
 import io.cad.zookeeper.durability.CadTxnLog;
 import io.cad.zookeeper.durability.Directories;
+import io.cad.zookeeper.durability.Store;
 import io.cad.zookeeper.recovery.LogRepair;
 import io.cad.zookeeper.recovery.PublishedSnapshots;
 import io.cad.zookeeper.recovery.Rollback;
@@ -161,7 +162,10 @@ public final class CadExtension extends ServerExtension {
     @Override
     public void beforeCurrentEpoch(QuorumPeer peer, long epoch) throws IOException {
         if (enabled()) {
-            peer.getTxnFactory().commit();
+            FileTxnSnapLog files = peer.getTxnFactory();
+            files.commit();
+            // What the epoch begins with may no longer be taken for a torn tail.
+            Store.of(files.getDataLogDir()).mark().raiseDurably(files.getLastLoggedZxid());
         }
     }
 

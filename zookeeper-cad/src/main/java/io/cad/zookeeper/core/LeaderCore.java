@@ -6,6 +6,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.LongSupplier;
 
 /**
  * What one leader decides in one epoch: how far the history is durable, and when the data nodes must sync now.
@@ -51,6 +52,7 @@ public class LeaderCore {
     private final Map<Long, Member> byConnection = new HashMap<>();
 
     private List<Quorum> configurations = List.of();
+    private LongSupplier appliedByOthers = () -> Long.MAX_VALUE;
     private boolean ownPartEstablished;
     private boolean syncFailed;
     private long needed = Indices.NONE;
@@ -94,6 +96,16 @@ public class LeaderCore {
         configurations = List.copyOf(all);
         quorumPersisted = durable;
         raiseQuorumPersisted();
+    }
+
+    /**
+     * Followers may answer reads, too. Call it before the first report.
+     *
+     * @param appliedByMembers the lowest index that one of those followers has applied, {@link Long#MAX_VALUE} if there
+     *     is none; asked at each event, so who is one of them changes under the lock that serialises the events
+     */
+    public void activeSet(LongSupplier appliedByMembers) {
+        appliedByOthers = appliedByMembers;
     }
 
     /**
@@ -214,6 +226,11 @@ public class LeaderCore {
         return lastAppended;
     }
 
+    /** What would be durable if the leader alone answered reads: not for any thread, but under the events' lock. */
+    public long reachable() {
+        return Math.min(quorumPersisted, self.applied);
+    }
+
     /** Whether reads, early acknowledgements and, with reads=leader, replies may begin. */
     public boolean isEstablished() {
         return durable != Indices.NONE;
@@ -256,7 +273,7 @@ public class LeaderCore {
 
     /** Applied by every server that may answer reads. */
     long appliedByActiveSet() {
-        return self.applied;
+        return Math.min(self.applied, appliedByOthers.getAsLong());
     }
 
     /** How far the history is durable, by what is known now. */
@@ -360,6 +377,11 @@ public class LeaderCore {
         if (index > self.applied) {
             throw new InvariantViolation("DurableImpliesAppliedByActiveSet",
                     Indices.format(index) + ", the leader applied " + Indices.format(self.applied));
+        }
+        long others = appliedByOthers.getAsLong();
+        if (index > others) {
+            throw new InvariantViolation("DurableImpliesAppliedByActiveSet",
+                    Indices.format(index) + ", a member of the active set applied " + Indices.format(others));
         }
     }
 }

@@ -5,11 +5,19 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.StandardOpenOption;
+import java.util.function.Consumer;
 
 /** Makes directory entries durable: created, renamed and deleted names live in the directory, not in the file. */
 public final class Directories {
 
+    private static volatile Consumer<File> observer = directory -> { };
+
     private Directories() {
+    }
+
+    /** For tests of the order in which files and directories are synced. */
+    public static void observeWith(Consumer<File> replacement) {
+        observer = replacement;
     }
 
     /** Syncs a directory. */
@@ -17,6 +25,7 @@ public final class Directories {
         try (FileChannel channel = FileChannel.open(directory.toPath(), StandardOpenOption.READ)) {
             channel.force(true);
         }
+        observer.accept(directory);
     }
 
     /** Creates a directory and makes its name durable; does nothing if it exists. */

@@ -57,6 +57,12 @@ public final class PersistedMark implements Closeable {
         }
     }
 
+    /** Raises the mark and makes it durable, whatever its value. */
+    public synchronized void raiseDurably(long index) throws IOException {
+        raise(index);
+        channel.force(true);
+    }
+
     /** Lowers the mark durably, before the log is cut behind the index. */
     public synchronized void lower(long index) throws IOException {
         if (index < value) {

@@ -2,6 +2,7 @@
 package io.cad.zookeeper.core;
 
 import io.cad.zookeeper.index.DirtyIndex;
+import io.cad.zookeeper.lease.Leases;
 
 /** Makes the objects that vectors drive: the real ones. A wrong variant overrides one method. */
 class Cores {
@@ -23,5 +24,9 @@ class Cores {
 
     DirtyIndex dirty(int max, long barrier) {
         return new DirtyIndex(max, barrier);
+    }
+
+    Leases leases() {
+        return new Leases();
     }
 }

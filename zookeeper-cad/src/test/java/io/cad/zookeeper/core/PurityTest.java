@@ -11,10 +11,12 @@ import java.util.List;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The core decides, and does nothing else: same events, same actions, on any machine. */
 class PurityTest {
-    private static final Path SOURCES = Path.of("src/main/java/io/cad/zookeeper/core");
+    private static final Path PACKAGES = Path.of("src/main/java/io/cad/zookeeper");
 
     /** Input and output, clocks, threads, chance, and state that two cores would share. */
     private static final Pattern IMPURE = Pattern.compile(
@@ -34,9 +36,10 @@ class PurityTest {
         return IMPURE.matcher(line).find() && !CONSTANT.matcher(line).find();
     }
 
-    @Test
-    void theCoreHasNoClockNoThreadsNoInputOrOutput() throws IOException {
-        try (Stream<Path> files = Files.list(SOURCES)) {
+    @ParameterizedTest
+    @ValueSource(strings = {"core", "lease"})
+    void theCoreHasNoClockNoThreadsNoInputOrOutput(String part) throws IOException {
+        try (Stream<Path> files = Files.list(PACKAGES.resolve(part))) {
             List<Path> all = files.toList();
             assertTrue(all.size() >= 5, "found only " + all);
             for (Path file : all) {

@@ -26,6 +26,10 @@ abstract class Subject {
             case "replies" -> new Replies(words, cores, out);
             case "window" -> new WindowSubject(words, cores, out);
             case "dirty" -> new Dirty(words, cores, out);
+            case "read-lease" -> new LeaseSubjects.Read(words, cores.leases(), out);
+            case "promise" -> new LeaseSubjects.Promises(words, cores.leases(), out);
+            case "leader-lease" -> new LeaseSubjects.Leader(words, cores.leases(), out);
+            case "active-set" -> new LeaseSubjects.Active(words, cores.leases(), out);
             default -> throw words.unknown(part);
         };
     }
@@ -38,12 +42,14 @@ abstract class Subject {
 
     private static final class Leader extends Subject implements LeaderCore.Actions {
         private final LeaderCore core;
+        private long appliedByMembers = Long.MAX_VALUE;
 
         Leader(Words words, Cores cores, Consumer<String> out) {
             super(out);
             long epoch = words.literal("epoch").number();
             long self = words.literal("self").number();
             core = cores.leader(epoch, self, words.literal("timeout").time(), this);
+            core.activeSet(() -> appliedByMembers);
         }
 
         @Override
@@ -57,6 +63,14 @@ abstract class Subject {
                 case "persisted" -> core.persisted(words.index(), now);
                 case "sync-failed" -> core.syncFailed();
                 case "applied" -> core.applied(words.index(), now);
+                case "members-applied" -> {
+                    appliedByMembers = words.index();
+                    core.tick(now);
+                }
+                case "members-gone" -> {
+                    appliedByMembers = Long.MAX_VALUE;
+                    core.tick(now);
+                }
                 case "report" -> core.report(words.number(), words.literal("epoch").number(),
                         words.literal("persisted").index(), words.literal("applied").index(), now);
                 case "need" -> core.needDurable(words.index(), now);
@@ -70,6 +84,7 @@ abstract class Subject {
             return switch (name) {
                 case "durable" -> format(core.durable());
                 case "quorum-persisted" -> format(core.quorumPersisted());
+                case "reachable" -> format(core.reachable());
                 case "last-appended" -> format(core.lastAppended());
                 case "established" -> core.isEstablished() ? "yes" : "no";
                 default -> throw words.unknown(name);

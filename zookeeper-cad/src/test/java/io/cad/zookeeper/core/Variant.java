@@ -3,6 +3,8 @@ package io.cad.zookeeper.core;
 
 import io.cad.zookeeper.index.DirtyIndex;
 import io.cad.zookeeper.index.DirtyVariants;
+import io.cad.zookeeper.lease.LeaseVariant;
+import io.cad.zookeeper.lease.Leases;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -10,6 +12,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.LongSupplier;
 
 /**
  * Wrong cores, each with one mistake that somebody could make. A vector names those that it was written against, and
@@ -231,6 +234,12 @@ enum Variant {
         @Override
         boolean isReached(long target) {
             return target > Indices.first(epoch) && super.isReached(target); // else it would spin
+        }
+    })),
+
+    DURABLE_IGNORES_MEMBERS(leader((epoch, self, timeout, out) -> new LeaderCore(epoch, self, timeout, out) {
+        @Override
+        public void activeSet(LongSupplier appliedByMembers) {
         }
     })),
 
@@ -606,7 +615,43 @@ enum Variant {
     FIRST_TOUCH_WINS(dirty(DirtyVariants::firstTouchWins)),
     DURABLE_NOT_PRUNED(dirty(DirtyVariants::durableNotPruned)),
     SUBTREE_BY_BARE_PREFIX(dirty(DirtyVariants::subtreeByBarePrefix)),
-    SUBTREE_OF_ONE_NODE(dirty(DirtyVariants::subtreeOfOneNode));
+    SUBTREE_OF_ONE_NODE(dirty(DirtyVariants::subtreeOfOneNode)),
+
+    // --- leases
+
+    LEASE_COUNTED_FROM_RECEIPT(leases(LeaseVariant.LEASE_COUNTED_FROM_RECEIPT)),
+    TICKET_REPLAYED(leases(LeaseVariant.TICKET_REPLAYED)),
+    TICKET_READ_FROM_THE_WIRE(leases(LeaseVariant.TICKET_READ_FROM_THE_WIRE)),
+    TABLE_KEPT_OVER_A_NEW_CONNECTION(leases(LeaseVariant.TABLE_KEPT_OVER_A_NEW_CONNECTION)),
+    TABLE_KEPT_OVER_A_RESYNC(leases(LeaseVariant.TABLE_KEPT_OVER_A_RESYNC)),
+    TABLE_KEPT_AFTER_A_PROMISE(leases(LeaseVariant.TABLE_KEPT_AFTER_A_PROMISE)),
+    TABLE_KEPT_AFTER_LEAVE(leases(LeaseVariant.TABLE_KEPT_AFTER_LEAVE)),
+    SUSPENSION_KEEPS_THE_TABLES(leases(LeaseVariant.SUSPENSION_KEEPS_THE_TABLES)),
+    HEARTBEATS_OUTLIVE_THE_CONNECTION(leases(LeaseVariant.HEARTBEATS_OUTLIVE_THE_CONNECTION)),
+    NO_PROMISE(leases(LeaseVariant.NO_PROMISE)),
+    PROMISE_FORGOTTEN_AT_RESTART(leases(LeaseVariant.PROMISE_FORGOTTEN_AT_RESTART)),
+    CONFIGURED_PROMISE_AT_RESTART(leases(LeaseVariant.CONFIGURED_PROMISE_AT_RESTART)),
+    PROMISE_NOT_RECORDED(leases(LeaseVariant.PROMISE_NOT_RECORDED)),
+    LEADERS_PROMISE_NOT_RECORDED(leases(LeaseVariant.LEADERS_PROMISE_NOT_RECORDED)),
+    PROMISE_RECORD_LOWERED_AT_ONCE(leases(LeaseVariant.PROMISE_RECORD_LOWERED_AT_ONCE)),
+    EX_LEADER_FORGETS_ITS_PROMISE(leases(LeaseVariant.EX_LEADER_FORGETS_ITS_PROMISE)),
+    EX_LEADER_FORGETS_ITS_GRANTS(leases(LeaseVariant.EX_LEADER_FORGETS_ITS_GRANTS)),
+    NO_LEADER_LEASE(leases(LeaseVariant.NO_LEADER_LEASE)),
+    LEADER_LEASE_WITHOUT_A_QUORUM(leases(LeaseVariant.LEADER_LEASE_WITHOUT_A_QUORUM)),
+    LEADER_LEASE_BY_OLD_MEMBERSHIP(leases(LeaseVariant.LEADER_LEASE_BY_OLD_MEMBERSHIP)),
+    OLDER_LEASES_NOT_AWAITED(leases(LeaseVariant.OLDER_LEASES_NOT_AWAITED)),
+    WAIT_BY_A_FAST_CLOCK(leases(LeaseVariant.WAIT_BY_A_FAST_CLOCK)),
+    SUSPENSION_KEEPS_THE_LEADER_LEASE(leases(LeaseVariant.SUSPENSION_KEEPS_THE_LEADER_LEASE)),
+    STUCK_LEADER_STAYS(leases(LeaseVariant.STUCK_LEADER_STAYS)),
+    REMOVAL_BEFORE_MARK_OUT(leases(LeaseVariant.REMOVAL_BEFORE_MARK_OUT)),
+    MEMBER_KEYED_BY_SERVER(leases(LeaseVariant.MEMBER_KEYED_BY_SERVER)),
+    ECHO_AFTER_LEAVE(leases(LeaseVariant.ECHO_AFTER_LEAVE)),
+    ECHO_WITHOUT_A_LEADER_LEASE(leases(LeaseVariant.ECHO_WITHOUT_A_LEADER_LEASE)),
+    ADMISSION_WITHOUT_APPLIED(leases(LeaseVariant.ADMISSION_WITHOUT_APPLIED)),
+    ECHO_WITHOUT_APPLIED(leases(LeaseVariant.ECHO_WITHOUT_APPLIED)),
+    STALE_HELLO_COUNTS(leases(LeaseVariant.STALE_HELLO_COUNTS)),
+    OLD_CONNECTION_SPEAKS(leases(LeaseVariant.OLD_CONNECTION_SPEAKS)),
+    SLOW_SERVER_RETURNS_AT_ONCE(leases(LeaseVariant.SLOW_SERVER_RETURNS_AT_ONCE));
 
     final Cores cores;
 
@@ -719,6 +764,15 @@ enum Variant {
             @Override
             DirtyIndex dirty(int max, long barrier) {
                 return factory.make(max, barrier);
+            }
+        };
+    }
+
+    private static Cores leases(LeaseVariant variant) {
+        return new Cores() {
+            @Override
+            Leases leases() {
+                return variant.leases;
             }
         };
     }

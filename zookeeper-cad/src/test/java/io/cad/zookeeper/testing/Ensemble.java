@@ -21,6 +21,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.apache.zookeeper.server.CadConnections;
 import org.apache.zookeeper.server.ServerCnxnFactory;
@@ -110,17 +111,20 @@ public final class Ensemble implements AutoCloseable {
         return new InetSocketAddress(InetAddress.getLoopbackAddress(), port);
     }
 
-    /** Starts every server and waits until all serve. */
+    /**
+     * Starts every server and waits until all serve. A bare majority first: when more start at once, some may elect
+     * one that the others do not follow, and wait for it.
+     */
     public Ensemble startAll() {
-        servers.keySet().forEach(this::start);
-        servers.keySet().forEach(this::awaitServing);
-        return this;
+        long voters = servers.values().stream().filter(server -> server.type == LearnerType.PARTICIPANT).count();
+        start(LongStream.rangeClosed(1, voters / 2 + 1).toArray());
+        return start(LongStream.rangeClosed(voters / 2 + 2, servers.size()).toArray());
     }
 
     /** Starts some servers, at least a quorum, and waits until they serve. */
     public Ensemble start(long... ids) {
         for (long id : ids) {
-            start(id);
+            launch(id);
         }
         for (long id : ids) {
             awaitServing(id);
@@ -129,7 +133,7 @@ public final class Ensemble implements AutoCloseable {
     }
 
     /** Starts one server without waiting for anything. */
-    public QuorumPeer start(long id) {
+    public QuorumPeer launch(long id) {
         try {
             System.setProperty(ServerCnxnFactory.ZOOKEEPER_SERVER_CNXN_FACTORY, transport.factory);
             System.setProperty("zookeeper.admin.enableServer",
@@ -159,8 +163,7 @@ public final class Ensemble implements AutoCloseable {
     public void awaitServing(long id) {
         Await.until("server " + id + " serves", () -> {
             ZooKeeperServer server = server(id);
-            return server != null && server.isRunning() && server.serverStats().getServerState() != null
-                && !server.serverStats().getServerState().equals("null") && isEstablished(server);
+            return server != null && server.isRunning() && isEstablished(server) && command(id, "isro").equals("rw");
         });
     }
 

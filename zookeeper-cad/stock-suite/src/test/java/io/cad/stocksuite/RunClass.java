@@ -98,7 +98,11 @@ public final class RunClass implements TestExecutionListener {
             }
             entry.put("ms", (System.nanoTime() - at[0]) / 1_000_000);
             entry.put("cad", created() - at[1] + shared);
-            result.getThrowable().ifPresent(why -> entry.put("why", String.valueOf(why)));
+            result.getThrowable().ifPresent(why -> {
+                entry.put("why", String.valueOf(why));
+                // The whole trace goes to the log of the run.
+                why.printStackTrace();
+            });
             createdBefore = created();
         }
     }

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Timeout;
 /** With cad.reads=leader, clients at any server read their own and each other's acknowledged writes at once. */
 @Timeout(240)
 class LeaderReadsTest {
-    private static final int ROUNDS = 200;
+    private static final int ROUNDS = Integer.getInteger("rounds", 300);
 
     @Test
     void clientsAtFollowersInCadAsync() throws Exception {

@@ -29,7 +29,6 @@ import java.util.List;
 import java.util.concurrent.TimeoutException;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import javax.net.ssl.SSLException;
 import javax.net.ssl.SSLSocket;
 import javax.security.auth.login.Configuration;
 import org.apache.zookeeper.CreateMode;
@@ -49,6 +48,8 @@ import org.junit.jupiter.api.Timeout;
 @Timeout(240)
 class SecurityTest {
     private static final String NETTY = "org.apache.zookeeper.server.NettyServerCnxnFactory";
+    /** On by default, and with it DIGEST-MD5 off. */
+    private static final String FIPS_MODE = "fips-mode";
     private static final String DIGEST = "org.apache.zookeeper.server.auth.DigestLoginModule required";
 
     private RunDirectory run;
@@ -97,7 +98,8 @@ class SecurityTest {
         useEverything(ensemble);
         int port = quorumPort(ensemble.awaitLeader(LIMIT));
         tlsHandshake(stores, true, port);
-        assertThrows(SSLException.class, () -> tlsHandshake(stores, false, port), "a stranger without a key");
+        // An alert, or a broken pipe if the alert comes while the client still writes.
+        assertThrows(IOException.class, () -> tlsHandshake(stores, false, port), "a stranger without a key");
     }
 
     private static int quorumPort(ServerProcess server) throws IOException {
@@ -183,13 +185,14 @@ class SecurityTest {
         }
         for (ServerProcess server : ensemble.servers()) {
             Await.until("server " + server.id() + " to refuse a peer", LIMIT, () -> Files.readString(server.logFile())
-                    .matches("(?s).*(Failed to authenticate|SaslException|Authentication failed).*"), () -> "" + server.logFile());
+                    .contains("Mismatched response"), () -> "" + server.logFile());
             assertEquals("", server.mode());
         }
     }
 
     private static EnsembleConfig quorumSasl(Path jaas, String learnerContext) throws IOException {
         return Mode.CAD_ASYNC.ensemble(3).jvmFlags("-Djava.security.auth.login.config=" + jaas)
+                .cfg(FIPS_MODE, "false")
                 .cfg("quorum.auth.enableSasl", "true")
                 .cfg("quorum.auth.learnerRequireSasl", "true")
                 .cfg("quorum.auth.serverRequireSasl", "true")
@@ -205,6 +208,7 @@ class SecurityTest {
                 "Mallory { " + DIGEST + " username=\"alice\" password=\"guessed\"; };"));
         Ensemble ensemble = Ensemble.start(run, Mode.CAD_ASYNC.ensemble(3)
                 .jvmFlags("-Djava.security.auth.login.config=" + jaas)
+                .cfg(FIPS_MODE, "false")
                 .cfg("authProvider.sasl", "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"));
         System.setProperty("java.security.auth.login.config", jaas.toString());
         Configuration.getConfiguration().refresh();
@@ -237,6 +241,7 @@ class SecurityTest {
     private static ZKClientConfig loginContext(String name) {
         ZKClientConfig config = new ZKClientConfig();
         config.setProperty(ZKClientConfig.LOGIN_CONTEXT_NAME_KEY, name);
+        config.setProperty("zookeeper." + FIPS_MODE, "false");
         return config;
     }
 }

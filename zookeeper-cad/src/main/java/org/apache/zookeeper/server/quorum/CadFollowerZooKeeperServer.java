@@ -61,6 +61,7 @@ final class CadFollowerZooKeeperServer extends FollowerZooKeeperServer implement
     @Override
     protected void shutdownComponents() {
         super.shutdownComponents();
+        CadPeer.awaitEnd(commitProcessor);
         if (role != null) {
             role.stop();
         }

@@ -44,6 +44,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
      */
     private final Set<LearnerHandler> following = new LinkedHashSet<>();
     private volatile LeaderRole role;
+    private volatile boolean draining;
 
     CadLeader(QuorumPeer peer, CadLeaderZooKeeperServer server, CadConfig config) throws IOException, X509Exception {
         super(peer, server);
@@ -238,7 +239,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     /** A record has left this process: it survives the process, not yet a power loss. */
     void logged(Request request) {
         long zxid = request.getHdr().getZxid();
-        if (!config.mode.acknowledgesEarly()) {
+        if (!config.mode.acknowledgesEarly() || draining) {
             processAck(self.getMyId(), zxid, null);
             return;
         }
@@ -261,6 +262,18 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
                 CadMetrics.get().earlyCommit();
             }
         }
+    }
+
+    @Override
+    public void commit(long zxid) {
+        server.committed(zxid);
+        super.commit(zxid);
+    }
+
+    @Override
+    public void commitAndActivate(long zxid, long designatedLeader) {
+        server.committed(zxid);
+        super.commitAndActivate(zxid, designatedLeader);
     }
 
     /** A membership takes effect only when quorums of the old and the new one hold it, and later entries wait for it. */
@@ -315,6 +328,8 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
      */
     boolean drain(long deadline) throws InterruptedException {
         server.refuseRequests();
+        // A request that had passed the door already is acknowledged only when others hold it.
+        draining = true;
         LeaderRole current = role;
         if (current == null) {
             return true;

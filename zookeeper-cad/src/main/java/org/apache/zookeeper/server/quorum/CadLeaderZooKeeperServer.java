@@ -3,6 +3,7 @@ package org.apache.zookeeper.server.quorum;
 
 import io.cad.zookeeper.config.CadConfig;
 import io.cad.zookeeper.role.LeaderRole;
+import io.cad.zookeeper.role.ReadsAfterCommits;
 import io.cad.zookeeper.role.Role;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
@@ -26,6 +27,8 @@ final class CadLeaderZooKeeperServer extends LeaderZooKeeperServer implements Ca
     private CadBean bean;
     private volatile boolean draining;
     private ContainerManager containers;
+    /** Null where reads are not the leader's alone. */
+    private volatile ReadsAfterCommits<Request> reads;
 
     CadLeaderZooKeeperServer(FileTxnSnapLog files, QuorumPeer peer, ZKDatabase db, CadConfig config)
         throws IOException {
@@ -59,6 +62,10 @@ final class CadLeaderZooKeeperServer extends LeaderZooKeeperServer implements Ca
         role = leader.becomeEstablished(CadPeer.files(this), getZKDatabase().getDataTreeLastProcessedZxid());
         RequestProcessor last = new CadFinalRequestProcessor(this, role);
         RequestProcessor toBeApplied = new Leader.ToBeAppliedRequestProcessor(last, leader);
+        if (role.mode.readsAtLeader()) {
+            reads = new ReadsAfterCommits<>(getZKDatabase().getDataTreeLastProcessedZxid(), this::pass);
+            toBeApplied = new TellApplied(toBeApplied, reads);
+        }
         commitProcessor =
             new CommitProcessor(toBeApplied, Long.toString(getServerId()), false, getZooKeeperServerListener());
         commitProcessor.start();
@@ -77,6 +84,38 @@ final class CadLeaderZooKeeperServer extends LeaderZooKeeperServer implements Ca
             Integer.getInteger("znode.container.checkIntervalMs", (int) TimeUnit.MINUTES.toMillis(1)),
             Integer.getInteger("znode.container.maxPerMinute", 10000),
             Long.getLong("znode.container.maxNeverUsedIntervalMs", 0));
+    }
+
+    /** Says, after each change, that reads see it. */
+    private static final class TellApplied implements RequestProcessor {
+        private final RequestProcessor next;
+        private final ReadsAfterCommits<Request> reads;
+
+        TellApplied(RequestProcessor next, ReadsAfterCommits<Request> reads) {
+            this.next = next;
+            this.reads = reads;
+        }
+
+        @Override
+        public void processRequest(Request request) throws RequestProcessorException {
+            next.processRequest(request);
+            if (request.getHdr() != null) {
+                reads.applied(request.getHdr().getZxid());
+            }
+        }
+
+        @Override
+        public void shutdown() {
+            reads.discard();
+            next.shutdown();
+        }
+    }
+
+    /** A change is about to be announced as committed. */
+    void committed(long zxid) {
+        if (reads != null) {
+            reads.committed(zxid);
+        }
     }
 
     /** What the log thread passes on: records that have left the process. */
@@ -110,6 +149,7 @@ final class CadLeaderZooKeeperServer extends LeaderZooKeeperServer implements Ca
             containers.stop();
         }
         super.shutdownComponents();
+        CadPeer.awaitEnd(commitProcessor);
         if (role != null) {
             role.stop();
         }
@@ -129,6 +169,14 @@ final class CadLeaderZooKeeperServer extends LeaderZooKeeperServer implements Ca
 
     @Override
     public void submitRequest(Request request) {
+        if (reads != null && request.cnxn != null) {
+            reads.submit(request, request.sessionId, LeaderPosition.isRead(request.type));
+        } else {
+            pass(request);
+        }
+    }
+
+    private void pass(Request request) {
         if (!draining) {
             super.submitRequest(request);
         }

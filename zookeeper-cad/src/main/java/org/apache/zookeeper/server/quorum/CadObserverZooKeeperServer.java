@@ -79,6 +79,7 @@ final class CadObserverZooKeeperServer extends ObserverZooKeeperServer implement
     @Override
     protected void shutdownComponents() {
         super.shutdownComponents();
+        CadPeer.awaitEnd(commitProcessor);
         if (role != null) {
             role.stop();
         }

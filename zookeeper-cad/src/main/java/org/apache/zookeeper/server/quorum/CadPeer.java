@@ -13,9 +13,14 @@ import org.apache.zookeeper.server.ZKDatabase;
 import org.apache.zookeeper.server.ZooKeeperServer;
 import org.apache.zookeeper.server.persistence.CadStorage;
 import org.apache.zookeeper.server.persistence.FileTxnSnapLog;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** What the three roles of one peer share. */
 public final class CadPeer {
+
+    private static final Logger LOG = LoggerFactory.getLogger(CadPeer.class);
+    private static final long COMMIT_END_MILLIS = 10_000;
 
     private CadPeer() {
     }
@@ -50,6 +55,24 @@ public final class CadPeer {
 
     static CadTxnLog log(ZooKeeperServer server) {
         return CadStorage.log(server.getTxnLogFactory());
+    }
+
+    /**
+     * Waits until the commit processor applies nothing more. Upstream goes on at
+     * once to replay the log into the same tree, beside a change in the making.
+     */
+    static void awaitEnd(CommitProcessor processor) {
+        if (processor == null) {
+            return;
+        }
+        try {
+            processor.join(COMMIT_END_MILLIS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        if (processor.isAlive()) {
+            LOG.warn("{} has not ended within {} ms", processor.getName(), COMMIT_END_MILLIS);
+        }
     }
 
     /** How a server takes a snapshot. */

@@ -9,8 +9,10 @@ import org.apache.jute.Record;
 import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.ZooDefs.OpCode;
 import org.apache.zookeeper.server.PrepRequestProcessor;
+import org.apache.zookeeper.common.Time;
 import org.apache.zookeeper.server.Request;
 import org.apache.zookeeper.server.RequestProcessor;
+import org.apache.zookeeper.txn.TxnHeader;
 
 /** Refuses writes that add data while the leader's disk is below its reserve; what frees space or ends sessions passes. */
 final class CadPrepRequestProcessor extends PrepRequestProcessor {
@@ -27,6 +29,10 @@ final class CadPrepRequestProcessor extends PrepRequestProcessor {
         throws KeeperException, IOException, RequestProcessor.RequestProcessorException {
         if (addsData(type) && reserve.isShort()) {
             CadMetrics.get().writeRefused();
+            if (request.getHdr() == null) {
+                // The index is taken: without a logged error the log would have a gap and the session no answer.
+                request.setHdr(new TxnHeader(request.sessionId, request.cxid, zxid, Time.currentWallTime(), type));
+            }
             throw new KeeperException.QuotaExceededException();
         }
         super.pRequest2Txn(type, zxid, request, record);

@@ -28,7 +28,7 @@ final class LeaderPosition {
         return sync;
     }
 
-    private static boolean isRead(int type) {
+    static boolean isRead(int type) {
         switch (type) {
         case OpCode.exists:
         case OpCode.getData:
