@@ -17,7 +17,7 @@ import java.util.stream.Collectors;
  *
  * @param warmUpSeconds load on each system before the first slice
  * @param sliceSeconds length of one slice
- * @param asserts whether missed targets make the command fail
+ * @param asserts whether targets that are missed, and rows that mean nothing, make the command fail
  */
 record Plan(String name, List<Cell> cells, double warmUpSeconds, double sliceSeconds, boolean asserts) {
     private static final double[] DIAL = {0, 0.5, 1, 3, 10};

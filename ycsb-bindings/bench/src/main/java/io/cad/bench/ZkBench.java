@@ -52,7 +52,7 @@ public final class ZkBench {
         this.servers = (int) arguments.number("servers", plan.name().equals("smoke") ? 3 : 5, 1);
         this.seed = arguments.number("seed", new Random().nextInt(Integer.MAX_VALUE), 0);
         this.fi = arguments.get("fi", null);
-        this.out = Path.of(arguments.get("out", "out/bench-zk")).toAbsolutePath();
+        this.out = Path.of(arguments.get("out", "out/bench-zk")).toAbsolutePath().normalize();
         this.setup = "jars=" + jars.fingerprint() + " servers=" + servers + " slice=" + plan.sliceSeconds() + " warmUp=" + plan.warmUpSeconds()
                 + " cpus=" + Runtime.getRuntime().availableProcessors() + " java=" + Runtime.version().feature();
     }
@@ -109,7 +109,7 @@ public final class ZkBench {
             code = code.and(CellVerdict.of(cell, PairResult.load(raw, cell.id())).code());
         }
         System.out.println("table in " + file + ", seed " + seed);
-        return plan.asserts() || code == ExitCode.UNDECIDED ? code : ExitCode.HOLDS;
+        return plan.asserts() ? code : ExitCode.HOLDS;
     }
 
     private int pairsOf(Cell cell) {
