@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /**
  * Which followers may answer reads, as the leader of one epoch sees it. The leader itself is always a member and is not
@@ -267,6 +268,11 @@ public class ActiveSet {
             }
         }
         return members;
+    }
+
+    /** The servers that were slow and have not kept up for long enough since. For the operator. */
+    public Set<Long> onProbation() {
+        return new TreeSet<>(onProbation);
     }
 
     // --- decisions; tests replace single ones by wrong ones

@@ -186,6 +186,12 @@ public class LeaderLease {
         return until != NEVER && isWithin(until, now) && !suspended;
     }
 
+    /** For any thread: nanoseconds until the lease ends unless it is renewed; 0 without a lease. For metrics. */
+    public long remaining(long now) {
+        long until = validUntil;
+        return until == NEVER ? 0 : Math.max(0, until - now);
+    }
+
     /** The number of the newest heartbeat sent. */
     public long lastSent() {
         return lastSent;

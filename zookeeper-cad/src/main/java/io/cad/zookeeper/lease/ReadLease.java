@@ -140,6 +140,12 @@ public class ReadLease {
         return until != NEVER && now - until < 0 && !suspended;
     }
 
+    /** For any thread: nanoseconds until the lease ends unless it is renewed; 0 without a lease. For metrics. */
+    public long remaining(long now) {
+        long until = validUntil;
+        return until == NEVER ? 0 : Math.max(0, until - now);
+    }
+
     // --- decisions; tests replace single ones by wrong ones
 
     /** Messages of an older epoch or connection count for nothing, nor do those that a newer one has overtaken. */

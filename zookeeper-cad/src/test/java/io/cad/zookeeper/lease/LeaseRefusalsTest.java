@@ -90,6 +90,8 @@ class LeaseRefusalsTest {
         assertFalse(follower.holds(3001, 3001));
         follower.heartbeat(heartbeat(3002, tickets.get(2900)), 3002, 3002);
         assertTrue(follower.holds(3002, 3002));
+        assertEquals(LAN.readLease() + 2901 - 3002, follower.remaining(3002));
+        assertEquals(0, follower.remaining(3002 + LAN.readLease()));
     }
 
     private static Heartbeat heartbeat(long number, Ticket echo) {

@@ -34,7 +34,7 @@ final class LeaseSimulation implements Runnable {
 
     private static final long MS = 1_000_000;
     private static final int ITEMS = 2;
-    private static final long END = 5_000 * MS;
+    private static final long END = 6_000 * MS;
 
     private enum Role { LOOKING, CANDIDATE, JOINING, FOLLOWING, LEADING }
 
@@ -86,7 +86,7 @@ final class LeaseSimulation implements Runnable {
         pace = random.nextBoolean() ? 300 * MS : 1_500 * MS;
         boolean unequal = random.nextInt(3) == 0;
         for (int id = 0; id < size; id++) {
-            long leaderLease = unequal && random.nextBoolean() ? 900 * MS : 300 * MS;
+            long leaderLease = unequal && random.nextBoolean() ? 1_500 * MS : 300 * MS;
             servers.add(new Server(id, LeaseSettings.derived(50 * MS, 150 * MS, leaderLease, 100_000)));
         }
     }
@@ -155,16 +155,16 @@ final class LeaseSimulation implements Runnable {
         Server server = servers.get(random.nextInt(servers.size()));
         Server leader = servers.stream().filter(one -> one.role == Role.LEADING).findFirst().orElse(server);
         Server victim = chance(3) ? leader : server;
-        switch (random.nextInt(12)) {
+        switch (random.nextInt(14)) {
             case 0 -> victim.pause(between(5 * MS, 700 * MS));
-            case 1 -> victim.suspend(between(MS, 900 * MS));
+            case 1 -> victim.suspend(between(MS, chance(2) ? 200 * MS : 2_500 * MS));
             case 2 -> victim.restart(random.nextBoolean());
             case 3, 4 -> isolate(victim, random.nextInt(3));
             case 5, 8 -> victim.receive(victim::breakOff);
             case 9, 10 -> restartOthers(leader);
             case 6 -> server.changeRate();
             case 7 -> slowDown(victim, servers.get(random.nextInt(servers.size())));
-            default -> victim.slowApply = chance(2) ? 0 : between(0, 400 * MS);
+            default -> server.slowApply = chance(3) ? 0 : between(50 * MS, 400 * MS);
         }
     }
 

@@ -28,7 +28,7 @@ class LeaseSimulationTest {
     @Test
     void theLeasesHold() {
         Map<LeaseSimulation.Count, Integer> totals = new EnumMap<>(LeaseSimulation.Count.class);
-        Seeds.each("leases", 200, random -> {
+        Seeds.each("leases", 100, random -> {
             LeaseSimulation life = new LeaseSimulation(random, new Leases(), true);
             life.run();
             life.counts().forEach((what, times) -> totals.merge(what, times, Integer::sum));
