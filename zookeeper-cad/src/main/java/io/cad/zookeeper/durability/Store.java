@@ -146,13 +146,10 @@ public final class Store {
         return snapshotGate;
     }
 
-    /** A role ended: nobody listens, and no snapshot is held back for it. */
-    public void release(PersistedListener oldListener, SnapshotGate oldGate) {
+    /** A role ended: nobody listens. */
+    public void release(PersistedListener oldListener) {
         if (listener == oldListener) {
             listener = index -> { };
-        }
-        if (snapshotGate == oldGate) {
-            snapshotGate = null;
         }
     }
 }

@@ -51,7 +51,7 @@ public final class LogRepair {
         long end = Math.max(base, 0);
         for (int i = 0; i < files.length; i++) {
             LogScan scan = LogScan.of(files[i], 0);
-            if (scan.records > 0 && end > 0 && scan.first > end && !LogScan.follows(end, scan.first)) {
+            if (scan.records > 0 && base >= 0 && scan.first > end && !LogScan.begins(end, scan.first)) {
                 scan = LogScan.unusable(files[i], Indices.format(scan.first) + " does not follow " + Indices.format(end));
             }
             Long finished = store.segments().end(files[i]);

@@ -131,9 +131,19 @@ final class LogScan {
         return true;
     }
 
-    /** Within an epoch every index is present; a new epoch may begin anywhere. */
-    static boolean follows(long previous, long next) {
+    /**
+     * Within an epoch every index is present. Inside a file a newer epoch may
+     * begin anywhere: a stock server that took over a snapshot went on in the
+     * same file.
+     */
+    private static boolean follows(long previous, long next) {
         return next == previous + 1 || Indices.epoch(next) > Indices.epoch(previous);
+    }
+
+    /** Between files, and behind a snapshot, an epoch begins with its first index. */
+    static boolean begins(long previous, long next) {
+        boolean first = Indices.counter(next) == 1 || System.getProperty("zookeeper.testingonly.initialZxid") != null;
+        return next == previous + 1 || (Indices.epoch(next) > Indices.epoch(previous) && first);
     }
 
     /** Preallocated space is zero to the end; anything else was written above a hole. */

@@ -86,8 +86,8 @@ public abstract class Role implements Durability, Store.PersistedListener, Store
     /** Starts the threads; from here syncs are announced. */
     public void start(long persisted) {
         logStore.listen(this, persisted);
+        snapStore.gateSnapshots(mode.acknowledgesBeforeDurable() ? this : null);
         if (mode.acknowledgesBeforeDurable()) {
-            snapStore.gateSnapshots(this);
             flusher.start();
             gates.start();
             ticker.start();
@@ -104,8 +104,8 @@ public abstract class Role implements Durability, Store.PersistedListener, Store
         if (flusher != null) {
             flusher.stop();
         }
-        logStore.release(this, null);
-        snapStore.release(null, this);
+        logStore.release(this);
+        // The snapshots' gate stays: a snapshot still under way must find the role ended, not no role at all.
         durableLock.lock();
         try {
             durableMoved.signalAll();

@@ -2,7 +2,6 @@
 package io.cad.zookeeper.durability;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -72,28 +71,9 @@ class StoreTest {
         Store.PersistedListener old = first::add;
         store.listen(old, 0);
         store.listen(second::add, 0);
-        store.release(old, null);
+        store.release(old);
         store.persisted(1);
         assertEquals(List.of(), first);
         assertEquals(List.of(1L), second, "the end of the old role must not silence the new one");
-    }
-
-    @Test
-    void gateOfAnEndedRoleIsGone() {
-        Store.SnapshotGate gate = new Store.SnapshotGate() {
-            @Override
-            public boolean awaitDurable(long index) {
-                return true;
-            }
-
-            @Override
-            public long applying() {
-                return 0;
-            }
-        };
-        store.gateSnapshots(gate);
-        assertSame(gate, store.snapshotGate());
-        store.release(null, gate);
-        assertNull(store.snapshotGate());
     }
 }

@@ -104,7 +104,7 @@ class PublishedSnapshotsTest {
 
     @Test
     void isPublishedAtOnceWithoutARole() throws Exception {
-        Store.of(directory).release(null, gate);
+        Store.of(directory).gateSnapshots(null);
         serialize();
         assertTrue(SnapStream.isValidSnapshot(snapshot));
     }

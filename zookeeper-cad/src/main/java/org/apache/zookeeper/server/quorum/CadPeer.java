@@ -81,16 +81,21 @@ public final class CadPeer {
     }
 
     /**
-     * Takes a learner's snapshot. During a synchronisation by SNAP it is the
+     * Takes a learner's snapshot. During a synchronisation it is history that
+     * the leader vouches for, so nothing holds it back; by SNAP it is the
      * leader's whole state, and replaces the old history before anything is
      * appended or the epoch recorded.
      */
     static File takeSnapshot(QuorumPeer peer, ZooKeeperServer server, Snapshooter snapshooter) throws IOException {
-        if (peer.getSyncMode() != QuorumPeer.SyncMode.SNAP) {
+        if (peer.getSyncMode() == QuorumPeer.SyncMode.NONE) {
             return snapshooter.take();
         }
         FileTxnSnapLog files = server.getTxnLogFactory();
         Store store = Store.of(files.getSnapDir());
+        store.gateSnapshots(null);
+        if (peer.getSyncMode() != QuorumPeer.SyncMode.SNAP) {
+            return snapshooter.take();
+        }
         files.rollLog();
         store.adoptFor(files.getDataLogDir());
         try {
