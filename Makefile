@@ -5,7 +5,7 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 
 # Directories with a Makefile of their own, in the order in which they need one another.
-MODULES := failure-injector zookeeper-cad zookeeper-cad/client-tests redis-cad protocol ycsb-bindings/bench jepsen geo-deploy
+MODULES := failure-injector zookeeper-cad zookeeper-cad/testkit zookeeper-cad/client-tests redis-cad protocol ycsb-bindings/bench jepsen geo-deploy
 PRESENT := $(patsubst %/Makefile,%,$(wildcard $(addsuffix /Makefile,$(MODULES))))
 
 # $(call waits,<directory>,<what>): stop and say what is missing; never pretend.

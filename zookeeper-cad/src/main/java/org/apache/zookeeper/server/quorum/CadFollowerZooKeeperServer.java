@@ -45,7 +45,7 @@ final class CadFollowerZooKeeperServer extends FollowerZooKeeperServer implement
             : new FollowerRequestProcessor(this, commitProcessor);
         firstProcessor = first;
         first.start();
-        RequestProcessor acknowledge = new SendAckRequestProcessor(getFollower());
+        RequestProcessor acknowledge = new AckUntilClosed(getFollower());
         // Under a mode that promises durable acknowledgements, that of a stock leader included, upstream's order holds.
         syncProcessor = role.mode.acknowledgesBeforeDurable()
             ? new CadSyncProcessor(this, acknowledge, CadPeer.log(this), role)

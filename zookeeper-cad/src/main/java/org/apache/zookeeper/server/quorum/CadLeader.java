@@ -331,7 +331,8 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
         // A request that had passed the door already is acknowledged only when others hold it.
         draining = true;
         LeaderRole current = role;
-        if (current == null) {
+        if (current == null || !current.mode.acknowledgesBeforeDurable()) {
+            // What is acknowledged is durable already.
             return true;
         }
         while (System.nanoTime() - deadline < 0) {
