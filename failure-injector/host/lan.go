@@ -175,7 +175,7 @@ func (l Lan) Cut(n int) error {
 	if err != nil {
 		return nil // unplugged
 	}
-	return netlink.LinkSetDown(link)
+	return unlessGone(l.veth(n), netlink.LinkSetDown(link))
 }
 
 // Unplug removes the host's link.
@@ -184,7 +184,16 @@ func (l Lan) Unplug(n int) error {
 	if err != nil {
 		return nil // it went with its namespace
 	}
-	return netlink.LinkDel(link)
+	return unlessGone(l.veth(n), netlink.LinkDel(link))
+}
+
+// unlessGone forgives what failed because the kernel was removing the link
+// itself, with the namespace at its other end.
+func unlessGone(name string, err error) error {
+	if errors.Is(err, unix.ENODEV) || (err != nil && gone(name)) {
+		return nil
+	}
+	return err
 }
 
 // RemoveAll removes every interface that carries the run's tag.
@@ -197,7 +206,7 @@ func RemoveAll(run string) error {
 	var failed []error
 	for _, link := range links {
 		if name := link.Attrs().Name; strings.HasPrefix(name, prefix) {
-			if err := netlink.LinkDel(link); err != nil && !gone(name) {
+			if err := unlessGone(name, netlink.LinkDel(link)); err != nil {
 				failed = append(failed, fmt.Errorf("remove %s: %w", name, err))
 			}
 		}
