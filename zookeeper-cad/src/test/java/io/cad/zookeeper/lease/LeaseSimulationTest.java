@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 
 /** The leases hold in random lives, and such lives are wild enough to matter. */
 class LeaseSimulationTest {
-    private static final int RUNS = 100;
+    private static final int RUNS = 300;
     private static final Path CONVICTIONS = Path.of("src/test/resources/lease-convictions.txt");
 
     @Test
