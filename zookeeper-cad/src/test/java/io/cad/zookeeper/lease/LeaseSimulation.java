@@ -33,8 +33,7 @@ final class LeaseSimulation implements Runnable {
     }
 
     private static final long MS = 1_000_000;
-    private static final int ITEMS = 2;
-    private static final long END = 6_000 * MS;
+    private static final int ITEMS = 8;
 
     private enum Role { LOOKING, CANDIDATE, JOINING, FOLLOWING, LEADING }
 
@@ -60,6 +59,7 @@ final class LeaseSimulation implements Runnable {
     private long order;
     private long epochs;
     private final long pace;
+    private final long end;
 
     /**
      * @param checksInvariants compare the leases with what is true of all servers, after each event; otherwise only
@@ -85,8 +85,9 @@ final class LeaseSimulation implements Runnable {
         };
         pace = random.nextBoolean() ? 300 * MS : 1_500 * MS;
         boolean unequal = random.nextInt(3) == 0;
+        end = unequal ? 10_000 * MS : 6_000 * MS;
         for (int id = 0; id < size; id++) {
-            long leaderLease = unequal && random.nextBoolean() ? 1_500 * MS : 300 * MS;
+            long leaderLease = unequal && random.nextBoolean() ? 2_500 * MS : 300 * MS;
             servers.add(new Server(id, LeaseSettings.derived(50 * MS, 150 * MS, leaderLease, 100_000)));
         }
     }
@@ -100,7 +101,7 @@ final class LeaseSimulation implements Runnable {
         servers.forEach(Server::start);
         later(0, this::client);
         later(0, this::fault);
-        while (time < END) {
+        while (time < end) {
             Event event = events.remove();
             time = event.time;
             event.action.run();
@@ -170,7 +171,7 @@ final class LeaseSimulation implements Runnable {
 
     /** All but one lose their processes at once, and that one loses the others. */
     private void restartOthers(Server survivor) {
-        isolate(survivor, random.nextInt(3));
+        isolate(survivor, random.nextInt(2));
         for (Server server : servers) {
             if (server != survivor) {
                 server.restart(random.nextBoolean());
@@ -253,7 +254,7 @@ final class LeaseSimulation implements Runnable {
             this.epoch = epoch;
             this.log = leader.log;
             this.historyEnd = log.size();
-            lease = leases.leaderLease(epoch, leader.id, leader.settings, leader.promise, leases.stuckLeader(END),
+            lease = leases.leaderLease(epoch, leader.id, leader.settings, leader.promise, leases.stuckLeader(end),
                     leader.now(), leader.wall(), this);
             int max = chance(4) ? 2 : Integer.MAX_VALUE;
             ActiveSetRules rules = new ActiveSetRules(max, List.of(), 100 * MS, 200 * MS);
