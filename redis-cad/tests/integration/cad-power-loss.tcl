@@ -42,11 +42,11 @@ foreach mode {cad immediate} {
                 # An acknowledged write that nobody read, with the disk stalled.
                 cad_fault {hold .incr.aof}
                 if {$mode eq {cad}} {r set unread $round}
-                set lost [cad_power_loss 0]
-                if {$mode eq {cad}} {assert_morethan $lost 0}
+                cad_power_loss 0
                 cad_fault
                 cad_kill_and_restart 0
                 assert_equal {} [gone_back $seen]
+                assert_equal {} [r get unread] ;# else the power loss took nothing
             }
         }
     }
@@ -58,7 +58,9 @@ cad_start_server {appendonly yes appendfsync everysec cad-durability eventual sa
         cad_fault {hold .incr.aof}
         r set k v
         lappend seen key:0 [r incrby key:0 1000000]
-        assert_morethan [cad_power_loss 0] 0
+        # Whether Redis had handed the last writes to the system or still held them
+        # back because a sync was under way is a matter of timing; both are lost.
+        cad_power_loss 0
         cad_fault
         cad_kill_and_restart 0
         assert_morethan [llength [gone_back $seen]] 0
