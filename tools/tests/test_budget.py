@@ -49,6 +49,10 @@ class BudgetTest(unittest.TestCase):
         self.assertEqual((1, "0 passed, 1 failed, 0 skipped"), (code, last))
         self.assertIn("no counts line", out)
 
+    def test_colours_before_the_counts_line_do_not_hide_it(self):
+        code, last, _ = self.run_parts(r"1 | a | tools | printf '\033[0m\033[0m5 passed, 0 failed, 0 skipped\n'")
+        self.assertEqual((0, "5 passed, 0 failed, 0 skipped"), (code, last))
+
     def test_nothing_counted_is_a_failure(self):
         code, _, out = self.run_parts("1 | a | tools | echo 0 passed, 0 failed, 0 skipped")
         self.assertEqual(1, code)
