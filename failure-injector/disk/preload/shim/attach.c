@@ -94,6 +94,7 @@ void fi_attach(void) {
     if ((uint32_t)own.__data.__kind != state->mutex_kind ||
         offsetof(pthread_mutex_t, __data.__kind) != 16)
         refuse("this C library's locks differ from glibc's; the preload backend cannot be used here");
+    fi_trace_open();
     fi_control = control;
     fi_fd_own();
     pthread_atfork(NULL, NULL, fi_fd_own);

@@ -223,6 +223,7 @@ int fi_sync_inode(uint32_t id, int fd, bool latency) {
         if (dead) return EIO;
     }
     if (err) return err;
+    if (latency) fi_trace_data('S', id, 0, NULL, 0, 0);
     if (fi_bug(10) && i->kind == FI_DIR) return 0;
     if (fi_state->mode == FI_MODE_EXT4) {
         fi_commit(upto); // for a directory; a file's sync has done it

@@ -8,6 +8,7 @@
 //   fds.c      which descriptor belongs to which inode
 //   wrap.c     the libc functions that are replaced
 //   sync.c     a program that syncs the whole disk
+//   trace.c    a record of every change, for those who replay it
 
 #ifndef FI_DISK_H
 #define FI_DISK_H
@@ -20,6 +21,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "layout.h"
@@ -92,6 +94,13 @@ void fi_intend_locked(enum fi_record type, const struct fi_place *a, const struc
 int fi_done_locked(enum fi_record type, const struct fi_place *a, const struct fi_place *b,
                    uint32_t id, uint32_t id2);
 void fi_undone_locked(void);
+
+// trace.c: nothing happens unless FI_TRACE names a file. Operations: (C)reate,
+// (M)kdir, (L)ink, (U)nlink, (R)ename, (X)change, (W)rite, (T)runcate, (S)ync; '?' is what a trace cannot follow.
+#define FI_TRACE_PIECES 16
+void fi_trace_open(void);
+void fi_trace_name(char op, const struct fi_place *a, const struct fi_place *b, uint32_t id);
+void fi_trace_data(char op, uint32_t id, uint64_t at, const struct iovec *data, int n, uint64_t bytes);
 
 // sync.c: makes the whole live tree durable, whoever wrote it.
 int fi_sync_all(void);

@@ -50,6 +50,7 @@ static int open_truncating(int at, const char *path, int flags) {
     fi_mark(&inode(id)->fresh, 0, size_of(fd));
     int err = fi_dead();
     if (err == 0 && syscall(SYS_ftruncate, fd, 0) != 0 && (flags & O_ACCMODE) != O_RDONLY) err = errno;
+    if (err == 0) fi_trace_data('T', id, 0, NULL, 0, 0);
     fi_inode_unlock(inode(id));
     if (err == 0) return fd;
     syscall(SYS_close, fd);
@@ -66,6 +67,7 @@ static int create_locked(struct fi_place *p, int flags, mode_t mode) {
     if (err == 0 && fi_statx(fd, "", AT_EMPTY_PATH, &sx) == 0) {
         uint32_t id = fi_inode_new_locked(&sx);
         err = id ? fi_done_locked(FI_REC_ADD, p, NULL, id, 0) : ENOSPC;
+        if (err == 0) fi_trace_name('C', p, NULL, id);
         if (err) {
             syscall(SYS_unlinkat, p->dir, p->name, 0);
             syscall(SYS_close, fd);
@@ -250,7 +252,10 @@ static void after_stdio(FILE *f, const char *mode) {
     int fd = fileno(f);
     fi_fd_track(fd, 0);
     uint32_t id = fi_fd(fd, NULL);
-    if (id && (mode[0] != 'r' || strchr(mode, '+'))) atomic_fetch_or(&inode(id)->flags, FI_OPAQUE);
+    if (id && (mode[0] != 'r' || strchr(mode, '+'))) {
+        atomic_fetch_or(&inode(id)->flags, FI_OPAQUE);
+        fi_trace_data('?', id, 0, NULL, 0, 0);
+    }
 }
 
 static FILE *do_fopen(FILE *(*real)(const char *, const char *), const char *path, const char *mode) {
@@ -295,7 +300,10 @@ EXPORT FILE *fdopen(int fd, const char *mode) {
     if (real == NULL) real = (FILE * (*)(int, const char *)) next("fdopen");
     FILE *f = real(fd, mode);
     uint32_t id = f ? fi_fd(fd, NULL) : 0;
-    if (id && (mode[0] != 'r' || strchr(mode, '+'))) atomic_fetch_or(&inode(id)->flags, FI_OPAQUE);
+    if (id && (mode[0] != 'r' || strchr(mode, '+'))) {
+        atomic_fetch_or(&inode(id)->flags, FI_OPAQUE);
+        fi_trace_data('?', id, 0, NULL, 0, 0);
+    }
     return f;
 }
 
@@ -350,6 +358,7 @@ static ssize_t tracked_write(uint32_t id, int fd, unsigned f, const struct iovec
         }
         fi_mark(&i->fresh, start, start + (uint64_t)len);
         done = raw_writev(fd, v, n, at, flags & ~(RWF_SYNC | RWF_DSYNC));
+        if (done > 0) fi_trace_data('W', id, start, v, n, (uint64_t)done);
     }
     err = errno;
     if (locked) fi_inode_unlock(i);
@@ -405,6 +414,7 @@ static bool begin_move(uint32_t id, unsigned f, int fd, const off_t *at, size_t 
                      : at             ? (uint64_t)*at
                                       : (uint64_t)syscall(SYS_lseek, fd, 0, SEEK_CUR);
     fi_mark(&inode(id)->fresh, start, start + n);
+    fi_trace_data('?', id, start, NULL, 0, 0);
     return locked;
 }
 
@@ -477,6 +487,7 @@ EXPORT int ftruncate(int fd, off_t size) {
     if (!fi_bug(6)) fi_mark(&inode(id)->fresh, (uint64_t)size, size_of(fd)); // nothing if it grows
     int got = fi_dead() ? fail(EIO) : (int)syscall(SYS_ftruncate, fd, size);
     err = errno;
+    if (got == 0) fi_trace_data('T', id, (uint64_t)size, NULL, 0, 0);
     if (locked) fi_inode_unlock(inode(id));
     errno = err;
     return got;
@@ -506,6 +517,7 @@ EXPORT int fallocate(int fd, int mode, off_t at, off_t len) {
         fi_mark(&inode(id)->fresh, (uint64_t)at, (uint64_t)(at + len));
     int got = fi_dead() ? fail(EIO) : (int)syscall(SYS_fallocate, fd, mode, at, len);
     err = errno;
+    if (got == 0) fi_trace_data('?', id, (uint64_t)at, NULL, 0, 0);
     if (locked) fi_inode_unlock(inode(id));
     errno = err;
     return got;
@@ -590,6 +602,7 @@ EXPORT void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t at)
     uint32_t id = fi_fd(fd, NULL);
     if (id == 0) return p;
     atomic_fetch_or(&inode(id)->flags, FI_OPAQUE);
+    fi_trace_data('?', id, 0, NULL, 0, 0);
     note_mapping(p, len, fd);
     return p;
 }
@@ -641,6 +654,7 @@ EXPORT int unlinkat(int at, const char *path, int flags) {
             got = (int)syscall(SYS_unlinkat, p.dir, p.name, flags);
             err = errno;
             if (got == 0 && id && !fi_bug(5)) fi_done_locked(FI_REC_DEL, &p, NULL, id, 0);
+            if (got == 0) fi_trace_name('U', &p, NULL, id);
             fi_undone_locked();
         }
         fi_names_unlock();
@@ -679,6 +693,7 @@ static int make(int at, const char *path, const char *target, mode_t mode) {
             if (got == 0 && fi_statx(p.dir, p.name, AT_SYMLINK_NOFOLLOW, &sx) == 0) {
                 uint32_t id = fi_inode_new_locked(&sx);
                 if (id) fi_record_locked(FI_REC_ADD, p.id, p.name, 0, target ? target : "", id, 0);
+                fi_trace_name(target ? '?' : 'M', &p, NULL, id);
             }
             fi_undone_locked();
         }
@@ -729,6 +744,7 @@ EXPORT int linkat(int from, const char *old, int at, const char *path, int flags
             err = errno;
             if (got == 0 && fi_bug(8)) id = fi_inode_new_locked(&sx);
             if (got == 0 && id) fi_done_locked(FI_REC_ADD, &p, NULL, id, 0);
+            if (got == 0) fi_trace_name(id ? 'L' : '?', &p, NULL, id);
             fi_undone_locked();
         }
         fi_names_unlock();
@@ -760,10 +776,13 @@ static int rename_locked(struct fi_place *a, bool in_a, struct fi_place *b, bool
     if (got == 0 && !nothing) {
         if (both) {
             fi_done_locked(type, a, b, ida, idb);
+            fi_trace_name(type == FI_REC_SWAP ? 'X' : 'R', a, b, ida);
             if (fi_bug(4)) fi_commit(atomic_load(&fi_state->journal));
         } else if (in_a && ida && !in_b) {
             fi_done_locked(FI_REC_DEL, a, NULL, ida, 0);
+            fi_trace_name('U', a, NULL, ida);
         } else if (in_b) {
+            fi_trace_name('?', b, NULL, 0);
             fi_place_child_locked(b, &sb); // adopts what arrived
         }
     }

@@ -56,7 +56,25 @@ public final class Store {
      * @param versionDirectory dataLogDir/version-2
      */
     public static Store of(File versionDirectory) {
-        return STORES.computeIfAbsent(versionDirectory.getAbsoluteFile().toPath().normalize().toFile(), Store::new);
+        return STORES.computeIfAbsent(key(versionDirectory), Store::new);
+    }
+
+    private static File key(File versionDirectory) {
+        return versionDirectory.getAbsoluteFile().toPath().normalize().toFile();
+    }
+
+    /** Closes the side files of a directory that this process is done with; the next use opens them anew. */
+    public static void forget(File versionDirectory) throws IOException {
+        Store store = STORES.remove(key(versionDirectory));
+        if (store != null) {
+            store.close();
+        }
+    }
+
+    private synchronized void close() throws IOException {
+        if (mark != null) {
+            mark.close();
+        }
     }
 
     /** Side files of this data directory; created durably on first use. */
