@@ -81,8 +81,7 @@ public final class CadExtension extends ServerExtension {
         }
         SettingRules.checkPeer(peer, System.getProperties());
         LOG.info("Durability mode {}", config.mode);
-        LOG.warn("Leases are off in this version: a deposed leader that is still alive may answer stale reads and "
-            + "acknowledge writes that are lost");
+        LOG.info("Leases: {}", config.leases);
         if (Boolean.parseBoolean(System.getProperty("zookeeper.db.autocreate", "true"))) {
             LOG.warn("zookeeper.db.autocreate is not false: a server whose disk was wiped votes as an empty one; set "
                 + "db.autocreate=false and prepare new servers with zkServer-initialize.sh");

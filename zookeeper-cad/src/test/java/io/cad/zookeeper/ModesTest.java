@@ -218,7 +218,7 @@ class ModesTest {
 
     @Test
     void windowOfTime() {
-        start(1, "cad.durability", "eventual", "cad.replication", "sync", "cad.window.ms", "100",
+        start(1, "cad.durability", "eventual", "cad.replication", "sync", "cad.window.ms", "300",
             "cad.hold.ms", "3600000");
         disk.stall();
         CompletableFuture<Packet> write;

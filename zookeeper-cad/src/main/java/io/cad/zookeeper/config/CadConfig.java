@@ -4,6 +4,10 @@ package io.cad.zookeeper.config;
 import io.cad.zookeeper.config.Mode.Durability;
 import io.cad.zookeeper.config.Mode.Reads;
 import io.cad.zookeeper.config.Mode.Replication;
+import io.cad.zookeeper.lease.ActiveSetRules;
+import io.cad.zookeeper.lease.LeaseSettings;
+import java.math.BigDecimal;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.EnumSet;
@@ -30,7 +34,9 @@ public final class CadConfig {
     private static final Set<String> KEYS = new TreeSet<>(Arrays.asList(
         "durability", "replication", "reads", "flush.interval", "flush.bytes",
         "window.txns", "window.bytes", "window.ms", "durable.acks", "immediate.paths", "sync.persists",
-        "hold.ms", "hold.bytes", "observer.reads", "write.stat", "dirty.max", "disk.reserve", "drain", "strict"));
+        "hold.ms", "hold.bytes", "observer.reads", "write.stat", "dirty.max", "disk.reserve", "drain", "strict",
+        "heartbeat", "lease", "removal", "leader.lease", "promise", "clock.drift", "nolease.wait", "stuck",
+        "active.set.max", "active.set.servers"));
 
     public final Mode mode;
     public final long flushInterval;
@@ -50,6 +56,12 @@ public final class CadConfig {
     public final long diskReserve;
     public final long drain;
     public final boolean strict;
+    public final LeaseSettings leases;
+    public final ActiveSetRules activeSet;
+    /** How long a read waits at a server that may not answer it. */
+    public final long noLeaseWait;
+    /** How long a leader's oldest work may make no progress. */
+    public final long stuck;
 
     private CadConfig(Properties p) {
         for (String name : p.stringPropertyNames()) {
@@ -84,6 +96,67 @@ public final class CadConfig {
         diskReserve = number(p, "disk.reserve", 64L << 20, 0, 1L << 50);
         drain = number(p, "drain", 10_000, 0, 3_600_000) * MILLI;
         strict = bool(p, "strict", false);
+        noLeaseWait = number(p, "nolease.wait", 200, 0, 3_600_000) * MILLI;
+        stuck = number(p, "stuck", 5_000, 1, 3_600_000) * MILLI;
+        try {
+            leases = leases(p);
+            leases.checkWindow(windowAge);
+            activeSet = activeSet(p, leases);
+        } catch (SettingException e) {
+            throw e;
+        } catch (IllegalArgumentException e) {
+            throw new SettingException(e);
+        }
+    }
+
+    /** Throws IllegalArgumentException, in the form of a refused setting, if the times contradict each other. */
+    private static LeaseSettings leases(Properties p) {
+        int drift = drift(p);
+        long heartbeat = time(p, "heartbeat", LeaseSettings.lan().heartbeat());
+        long lease = time(p, "lease", LeaseSettings.lan().readLease());
+        long leaderLease = time(p, "leader.lease", LeaseSettings.lan().leaderLease());
+        long removal = time(p, "removal", LeaseSettings.defaultRemoval(lease, drift));
+        long promise = time(p, "promise", LeaseSettings.defaultPromise(lease, leaderLease, drift));
+        return new LeaseSettings(heartbeat, lease, removal, leaderLease, promise, drift);
+    }
+
+    private static long time(Properties p, String key, long fallback) {
+        return number(p, key, fallback / MILLI, 1, LeaseSettings.MAX_NANOS / MILLI) * MILLI;
+    }
+
+    /** In parts per million. */
+    private static int drift(Properties p) {
+        String value = get(p, "clock.drift");
+        if (value == null) {
+            return LeaseSettings.lan().driftPpm();
+        }
+        try {
+            return new BigDecimal(value).movePointRight(6).intValueExact();
+        } catch (NumberFormatException | ArithmeticException e) {
+            throw new SettingException("cad.clock.drift", "'" + value + "' is not a fraction with up to six digits",
+                "use a number from 0 to 0.5, for example 0.10");
+        }
+    }
+
+    private static ActiveSetRules activeSet(Properties p, LeaseSettings leases) {
+        ActiveSetRules everybody = ActiveSetRules.everybody(leases);
+        int max = (int) number(p, "active.set.max", Integer.MAX_VALUE, 1, Integer.MAX_VALUE);
+        return everybody.within(max, servers(get(p, "active.set.servers")));
+    }
+
+    private static List<Long> servers(String value) {
+        List<Long> servers = new ArrayList<>();
+        if (value != null && !value.isEmpty()) {
+            for (String word : value.split(",")) {
+                try {
+                    servers.add(Long.parseLong(word.trim()));
+                } catch (NumberFormatException e) {
+                    throw new SettingException("cad.active.set.servers", "'" + word.trim() + "' is not a server id",
+                        "list the numbers of server.N lines, the preferred first, separated by commas");
+                }
+            }
+        }
+        return servers;
     }
 
     /**
@@ -117,10 +190,6 @@ public final class CadConfig {
             throw new SettingException("cad.reads=any",
                 "with cad.durability=cad unchecked replicas could go back in time",
                 "use cad.reads=leader, or cad.durability=eventual");
-        }
-        if (mode.reads == Reads.ACTIVE_SET) {
-            throw new SettingException("cad.reads=active-set",
-                "this version has no leases yet", "use cad.reads=leader");
         }
     }
 

@@ -42,14 +42,24 @@ public final class Mode {
         return acknowledgesBeforeDurable() && replication == Replication.ASYNC;
     }
 
+    /** How far the history is durable decides when something leaves. */
+    public boolean tracksDurable() {
+        return acknowledgesBeforeDurable() || reads == Reads.ACTIVE_SET;
+    }
+
     /** Replies wait until what they show is durable (rule R2). */
     public boolean readsAreDurable() {
         return durability == Durability.CAD || reads == Reads.ACTIVE_SET;
     }
 
-    /** A server other than the leader has to ask the leader before it executes a read. */
+    /** A voter other than the leader has to ask the leader before it executes a read. */
     public boolean readsAtLeader() {
         return reads == Reads.LEADER;
+    }
+
+    /** An observer, which never has a lease, has to ask the leader before it executes a read. */
+    public boolean observersAskLeader() {
+        return reads != Reads.ANY;
     }
 
     @Override

@@ -12,4 +12,9 @@ public final class SettingException extends IllegalArgumentException {
     public SettingException(String setting, String reason, String remedy) {
         super(setting + ": " + reason + "; " + remedy);
     }
+
+    /** @param refusal whose message is such a line already */
+    SettingException(IllegalArgumentException refusal) {
+        super(refusal.getMessage(), refusal);
+    }
 }

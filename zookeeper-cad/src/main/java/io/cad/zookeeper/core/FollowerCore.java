@@ -171,6 +171,18 @@ public class FollowerCore {
         return durable;
     }
 
+    // --- queries, under the events' lock
+
+    /** What a heartbeat's answer may say of the log: {@link Indices#NONE} before this server has synchronised. */
+    public long reportablePersisted() {
+        return mayReport() ? persisted : Indices.NONE;
+    }
+
+    /** What a heartbeat's answer may say of the state. */
+    public long reportableApplied() {
+        return mayReport() ? visible() : Indices.NONE;
+    }
+
     // --- decisions; tests replace single ones by wrong ones to see that the vectors notice
 
     boolean mayReport() {

@@ -51,9 +51,13 @@ public final class GateKeeper implements Runnable {
         }
     }
 
-    /** False in immediate mode: every reply passes, unlooked at. */
+    /**
+     * False where neither durability nor leases matter to replies: every one passes, unlooked at. Where reads need a
+     * lease even an acknowledgement waits until the epoch is established (rule E3b): a deposed leader could still answer
+     * reads that are older.
+     */
     public boolean active() {
-        return mode.acknowledgesBeforeDurable();
+        return mode.tracksDurable() || mode.readsAtLeader();
     }
 
     long durable() {

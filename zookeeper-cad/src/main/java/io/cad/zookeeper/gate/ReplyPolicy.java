@@ -80,7 +80,7 @@ public class ReplyPolicy {
      * @param durable D as this server knows it
      */
     public void state(Request request, ReplyContext context, long durable, long now) {
-        if (!mode.acknowledgesBeforeDurable()) {
+        if (!mode.tracksDurable()) {
             context.set(0, Cause.OTHER, false);
         } else if (request.getHdr() != null) {
             stateWrite(request, context, now);
@@ -102,6 +102,8 @@ public class ReplyPolicy {
         if (failed(request)) {
             // The error was decided on uncommitted state, and is itself logged at this index.
             context.set(mode.readsAreDurable() ? own : 0, Cause.FAILED_WRITE, false);
+        } else if (!mode.acknowledgesBeforeDurable()) {
+            context.set(0, Cause.OTHER, false);
         } else if (acknowledgedDurably(request)) {
             context.set(own, isSession(request.type) ? Cause.SESSION : Cause.DURABLE_WRITE, false);
         } else if (!admitted(own, now)) {

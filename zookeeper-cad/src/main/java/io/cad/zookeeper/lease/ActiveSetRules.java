@@ -44,6 +44,16 @@ public final class ActiveSetRules {
         return new ActiveSetRules(Integer.MAX_VALUE, List.of(), slow, 10 * slow);
     }
 
+    /** The same times with other bounds. */
+    public ActiveSetRules within(int newMax, List<Long> newServers) {
+        return new ActiveSetRules(newMax, newServers, slowAfter, readmitAfter);
+    }
+
+    /** The leader alone. */
+    public ActiveSetRules leaderOnly() {
+        return within(1, List.of());
+    }
+
     boolean allows(long server) {
         return servers.isEmpty() || servers.contains(server);
     }

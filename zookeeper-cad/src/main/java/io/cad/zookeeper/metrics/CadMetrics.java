@@ -42,6 +42,12 @@ public final class CadMetrics {
     private final Counter writesRefused;
     private final Counter reads;
     private final Counter rolledBackTxns;
+    private final CounterSet leaseMarkOuts;
+    private final CounterSet activeSetRemovals;
+    private final CounterSet activeSetLeaves;
+    private final Counter activeSetAdmissions;
+    private final Summary promiseWait;
+    private final Counter unconfirmedReads;
 
     private final String[] causeNames = new String[Cause.values().length];
 
@@ -68,6 +74,12 @@ public final class CadMetrics {
         writesRefused = context.getCounter("cad_writes_refused");
         reads = context.getCounter("cad_reads");
         rolledBackTxns = context.getCounter("cad_rolled_back_txns");
+        leaseMarkOuts = context.getCounterSet("cad_lease_mark_outs");
+        activeSetRemovals = context.getCounterSet("cad_active_set_removals");
+        activeSetLeaves = context.getCounterSet("cad_active_set_told_to_leave");
+        activeSetAdmissions = context.getCounter("cad_active_set_admissions");
+        promiseWait = context.getSummary("cad_promise_wait_ms", DetailLevel.BASIC);
+        unconfirmedReads = context.getCounter("cad_reads_unconfirmed");
     }
 
     public static CadMetrics get() {
@@ -143,5 +155,37 @@ public final class CadMetrics {
     /** Changes of a deposed leader were taken back here. */
     public void rolledBack(long txns) {
         rolledBackTxns.add(txns);
+    }
+
+    /** A read lease ended. */
+    public void markedOut(Enum<?> why) {
+        leaseMarkOuts.inc(name(why));
+    }
+
+    /** A follower may answer reads from now on. */
+    public void admitted() {
+        activeSetAdmissions.add(1);
+    }
+
+    public void removed(Enum<?> why) {
+        activeSetRemovals.inc(name(why));
+    }
+
+    public void toldToLeave(Enum<?> why) {
+        activeSetLeaves.inc(name(why));
+    }
+
+    /** A server that promised this leader's epoch is bound by older ones for so long. */
+    public void promiseWait(long nanos) {
+        promiseWait.add(nanos / 1_000_000);
+    }
+
+    /** The leader could not confirm its lease to a read elsewhere, whose connection is closed. */
+    public void unconfirmedRead() {
+        unconfirmedReads.add(1);
+    }
+
+    private static String name(Enum<?> label) {
+        return label.name().toLowerCase(Locale.ROOT);
     }
 }

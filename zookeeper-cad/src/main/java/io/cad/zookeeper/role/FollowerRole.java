@@ -4,6 +4,9 @@ package io.cad.zookeeper.role;
 import io.cad.zookeeper.config.CadConfig;
 import io.cad.zookeeper.config.Mode;
 import io.cad.zookeeper.core.FollowerCore;
+import io.cad.zookeeper.core.Indices;
+import io.cad.zookeeper.lease.Heartbeat;
+import io.cad.zookeeper.lease.HeartbeatAnswer;
 
 /** This server as follower or observer on one connection to one leader: it reports, and believes D. */
 public final class FollowerRole extends Role implements FollowerCore.Actions {
@@ -14,17 +17,27 @@ public final class FollowerRole extends Role implements FollowerCore.Actions {
         void report(long persisted, long applied);
 
         void requestFlush(long target);
+
+        void answer(HeartbeatAnswer answer);
+
+        /** Ends the connection: this leader cannot be followed. */
+        void refuse(String why);
     }
 
     private final FollowerCore core;
     private final Link link;
     private final String name;
+    private final PeerLease lease;
+    private final boolean readsByLease;
 
+    /** @param votes false for an observer, which is never a member of the active set */
     public FollowerRole(CadConfig config, Mode mode, long epoch, long self, long lastApplied, Files files, Link link,
-                        String name) {
+                        String name, PeerLease lease, boolean votes) {
         super(config, mode, epoch, lastApplied, files, "cad-" + name + "-" + self);
         this.link = link;
         this.name = name;
+        this.lease = lease;
+        this.readsByLease = votes && mode.reads == Mode.Reads.ACTIVE_SET;
         this.core = new FollowerCore(epoch, this);
     }
 
@@ -41,6 +54,19 @@ public final class FollowerRole extends Role implements FollowerCore.Actions {
         synchronized (core) {
             core.durableAnnounced(announcedEpoch, durable, System.nanoTime());
         }
+    }
+
+    /** On this connection, after the synchronisation. */
+    public void heartbeat(Heartbeat heartbeat) {
+        long persisted;
+        long applied;
+        synchronized (core) {
+            core.durableAnnounced(heartbeat.epoch(), heartbeat.durable(), System.nanoTime());
+            persisted = core.reportablePersisted();
+            applied = core.reportableApplied();
+        }
+        lease.heartbeat(heartbeat, persisted, applied, link::answer, link::refuse);
+        pollReads();
     }
 
     public void flushAsked(long target) {
@@ -69,7 +95,7 @@ public final class FollowerRole extends Role implements FollowerCore.Actions {
 
     @Override
     public void applied(long zxid) {
-        if (!mode.acknowledgesBeforeDurable()) {
+        if (!mode.tracksDurable()) {
             return;
         }
         synchronized (core) {
@@ -94,8 +120,22 @@ public final class FollowerRole extends Role implements FollowerCore.Actions {
         }
     }
 
+    /**
+     * With reads at the leader each one asks for its position, which only an established leader gives; until then it
+     * waits here.
+     */
+    @Override
+    public boolean mayRead() {
+        return readsByLease ? lease.mayRead() : core.durable() != Indices.NONE;
+    }
+
+    public PeerLease lease() {
+        return lease;
+    }
+
     @Override
     protected void tick(long now) {
+        lease.check();
         synchronized (core) {
             if (!isStopped()) {
                 core.tick(now);

@@ -14,9 +14,12 @@ import io.cad.zookeeper.gate.ReplyContext;
 import io.cad.zookeeper.gate.ReplyPolicy;
 import io.cad.zookeeper.index.DirtyIndex;
 import io.cad.zookeeper.index.StateIndex;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.apache.zookeeper.server.DataTree;
 import org.apache.zookeeper.server.Request;
 
@@ -26,6 +29,9 @@ import org.apache.zookeeper.server.Request;
  * peers; what it holds dies with it (rule R3).
  */
 public abstract class Role implements Durability, Store.PersistedListener, Store.SnapshotGate {
+
+    /** The closings of connections for want of a lease are spread over this many times the bounded wait. */
+    private static final int CLOSING_SPREAD = 5;
 
     public final CadConfig config;
     public final Mode mode;
@@ -42,6 +48,8 @@ public abstract class Role implements Durability, Store.PersistedListener, Store
     private final Store logStore;
     private final Store snapStore;
     private final Thread ticker;
+    private final long began = System.nanoTime();
+    private final List<LeaseGate<Request>> leaseGates = new CopyOnWriteArrayList<>();
 
     private final ReentrantLock durableLock = new ReentrantLock();
     private final Condition durableMoved = durableLock.newCondition();
@@ -87,11 +95,11 @@ public abstract class Role implements Durability, Store.PersistedListener, Store
     public void start(long persisted) {
         logStore.listen(this, persisted);
         snapStore.gateSnapshots(mode.acknowledgesBeforeDurable() ? this : null);
-        if (mode.acknowledgesBeforeDurable()) {
+        if (flusher != null) {
             flusher.start();
-            gates.start();
-            ticker.start();
         }
+        gates.start();
+        ticker.start();
     }
 
     /**
@@ -100,6 +108,7 @@ public abstract class Role implements Durability, Store.PersistedListener, Store
      */
     public void stop() {
         stopped = true;
+        leaseGates.forEach(LeaseGate::discard);
         gates.stop();
         if (flusher != null) {
             flusher.stop();
@@ -125,7 +134,7 @@ public abstract class Role implements Durability, Store.PersistedListener, Store
     public void beforeApply(Request request, DataTree tree, long now) {
         long zxid = request.getHdr().getZxid();
         applying = zxid;
-        if (!mode.acknowledgesBeforeDurable()) {
+        if (!mode.tracksDurable()) {
             return;
         }
         index.stamp(request.getHdr(), request.getTxn(), tree);
@@ -139,8 +148,41 @@ public abstract class Role implements Durability, Store.PersistedListener, Store
 
     /** States what the reply to a local request will show. */
     public void state(Request request, ReplyContext context) {
-        if (mode.acknowledgesBeforeDurable()) {
+        if (gates.active()) {
             policy.state(request, context, durable(), System.nanoTime());
+        }
+    }
+
+    /** For any thread: whether a read that has arrived may be executed at this moment (rule R1). */
+    public abstract boolean mayRead();
+
+    /**
+     * Where the requests of clients wait until reads may be executed; null where no lease is needed.
+     *
+     * @param next takes a request without blocking
+     * @param close ends the connection of a request that has waited for too long
+     */
+    public LeaseGate<Request> gateReads(Consumer<Request> next, Consumer<Request> close) {
+        return gate(CLOSING_SPREAD * config.noLeaseWait, next, close);
+    }
+
+    /** A gate whose late requests are spread over some time, in nanoseconds. */
+    protected LeaseGate<Request> gate(long spread, Consumer<Request> next, Consumer<Request> late) {
+        if (mode.reads == Mode.Reads.ANY) {
+            return null;
+        }
+        // Until the leases of older epochs are over all servers wait alike: it would be no use to try another one.
+        long older = config.leases.stretch(config.leases.promise()) + config.leases.heartbeat();
+        LeaseGate<Request> gate =
+            new LeaseGate<>(this::mayRead, began + older, config.noLeaseWait, spread, next, late);
+        leaseGates.add(gate);
+        return gate;
+    }
+
+    /** A lease may have been renewed. */
+    protected void pollReads() {
+        for (LeaseGate<Request> gate : leaseGates) {
+            gate.poll(System.nanoTime());
         }
     }
 
@@ -185,7 +227,10 @@ public abstract class Role implements Durability, Store.PersistedListener, Store
         }
     }
 
-    protected abstract void tick(long now);
+    /** Called many times a second. */
+    protected void tick(long now) {
+        // Leaders have a thread of their own for what depends on time.
+    }
 
     private void tickUntilStopped() {
         while (!stopped) {
@@ -195,6 +240,7 @@ public abstract class Role implements Durability, Store.PersistedListener, Store
                 continue;
             }
             tick(System.nanoTime());
+            pollReads();
         }
     }
 

@@ -2,14 +2,13 @@
 package io.cad.zookeeper.wire;
 
 import io.cad.zookeeper.config.Mode;
-import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
-import java.util.Arrays;
 
 /**
  * What a capable peer appends to the handshake, behind the bytes that stock
  * peers read. A record of fields, each type, length, value: a newer version
- * may add fields, an older one skips what it does not know.
+ * may add fields and lengthen known ones, an older one skips what it does not
+ * know.
  */
 public final class Hello {
 
@@ -18,12 +17,17 @@ public final class Hello {
     /** Length of upstream's protocol version in LEADERINFO, after which the leader's record begins. */
     public static final int LEADER_INFO_LENGTH = 4;
 
+    /** A peer without leases says nothing of itself. */
+    public static final long NONE = -1;
+
     private static final int MAGIC = 0x43414448; // CADH
     private static final int VERSION = 1;
-    private static final int FULL_STATE = 0x43414446; // CADF
+    private static final int MAX_FIELDS = 128;
 
     private static final short FIELD_MODE = 1;
     private static final short FIELD_ROLE = 2;
+    private static final short FIELD_SENDER = 3;
+    private static final short FIELD_CONNECTION = 4;
 
     /** The only role a data node can have so far: it stores log and state. */
     private static final byte ROLE_FULL = 0;
@@ -31,38 +35,52 @@ public final class Hello {
     public final int version;
     /** The sender's mode: configured by a learner, dictated by a leader. */
     public final Mode mode;
+    /** Which process of the learner's server this is, or {@link #NONE}. */
+    public final long incarnation;
+    /** Which connection of that process this is, or {@link #NONE}. */
+    public final long attempt;
+    /** The number that the leader gave to the connection, or {@link #NONE}. */
+    public final long connection;
 
-    public Hello(Mode mode) {
-        this(VERSION, mode);
-    }
-
-    private Hello(int version, Mode mode) {
+    private Hello(int version, Mode mode, long incarnation, long attempt, long connection) {
         this.version = version;
         this.mode = mode;
+        this.incarnation = incarnation;
+        this.attempt = attempt;
+        this.connection = connection;
     }
 
-    /** Appends to ACKEPOCH that this learner's log cannot be cut and that it needs the leader's whole state. */
-    public static byte[] appendFullState(byte[] data) {
-        return ByteBuffer.allocate(data.length + 4).put(data).putInt(FULL_STATE).array();
+    /** A learner's. */
+    public static Hello ofLearner(Mode mode, long incarnation, long attempt) {
+        return new Hello(VERSION, mode, incarnation, attempt, NONE);
     }
 
-    /** Whether an ACKEPOCH asks for the whole state. */
-    public static boolean asksFullState(byte[] data) {
-        return data != null && data.length >= 8 && ByteBuffer.wrap(data).getInt(4) == FULL_STATE;
+    /** A leader's. */
+    public static Hello ofLeader(Mode mode, long connection) {
+        return new Hello(VERSION, mode, NONE, NONE, connection);
+    }
+
+    /** Whether the sender takes part in leases. */
+    public boolean hasLeases() {
+        return incarnation != NONE || connection != NONE;
     }
 
     /** Appends the record to a packet's data. */
     public byte[] appendTo(byte[] data) {
-        ByteBuffer fields = ByteBuffer.allocate(64);
+        ByteBuffer fields = ByteBuffer.allocate(MAX_FIELDS);
         fields.putShort(FIELD_MODE).putShort((short) 3)
             .put((byte) mode.durability.ordinal())
             .put((byte) mode.replication.ordinal())
             .put((byte) mode.reads.ordinal());
         fields.putShort(FIELD_ROLE).putShort((short) 1).put(ROLE_FULL);
+        if (incarnation != NONE) {
+            fields.putShort(FIELD_SENDER).putShort((short) 16).putLong(incarnation).putLong(attempt);
+        }
+        if (connection != NONE) {
+            fields.putShort(FIELD_CONNECTION).putShort((short) 8).putLong(connection);
+        }
         fields.flip();
-        ByteBuffer all = ByteBuffer.allocate(data.length + 12 + fields.remaining());
-        all.put(data).putInt(MAGIC).putInt(version).putInt(fields.remaining()).put(fields);
-        return all.array();
+        return Tail.append(data, MAGIC, version, fields);
     }
 
     /**
@@ -72,41 +90,36 @@ public final class Hello {
      * @return null if the peer is a stock one
      */
     public static Hello read(byte[] data, int stockLength) {
-        if (data == null || data.length < stockLength + 12) {
-            return null;
-        }
-        ByteBuffer in = ByteBuffer.wrap(data, stockLength, data.length - stockLength);
-        if (in.getInt() != MAGIC) {
-            return null;
-        }
-        int version = in.getInt();
-        int length = in.getInt();
-        if (length < 0 || length > in.remaining()) {
-            return null;
-        }
-        in.limit(in.position() + length);
-        Mode mode = null;
-        try {
-            while (in.remaining() >= 4) {
-                short type = in.getShort();
-                int size = in.getShort() & 0xffff;
-                ByteBuffer value = in.slice();
-                value.limit(size);
-                in.position(in.position() + size);
-                if (type == FIELD_MODE) {
-                    mode = readMode(value);
-                }
-            }
-        } catch (BufferUnderflowException | IllegalArgumentException | ArrayIndexOutOfBoundsException e) {
-            throw new IllegalArgumentException("A peer's CAD record cannot be read: " + Arrays.toString(data), e);
-        }
-        return mode == null ? null : new Hello(version, mode);
+        Reading in = new Reading();
+        int version = Tail.read(data, stockLength, MAGIC, in);
+        return in.mode == null ? null : new Hello(version, in.mode, in.incarnation, in.attempt, in.connection);
     }
 
-    private static Mode readMode(ByteBuffer value) {
-        return new Mode(
-            Mode.Durability.values()[value.get()],
-            Mode.Replication.values()[value.get()],
-            Mode.Reads.values()[value.get()]);
+    private static final class Reading implements Tail.Fields {
+        Mode mode;
+        long incarnation = NONE;
+        long attempt = NONE;
+        long connection = NONE;
+
+        @Override
+        public void field(short type, ByteBuffer value) {
+            switch (type) {
+            case FIELD_MODE:
+                mode = new Mode(
+                    Mode.Durability.values()[value.get()],
+                    Mode.Replication.values()[value.get()],
+                    Mode.Reads.values()[value.get()]);
+                break;
+            case FIELD_SENDER:
+                incarnation = value.getLong();
+                attempt = value.getLong();
+                break;
+            case FIELD_CONNECTION:
+                connection = value.getLong();
+                break;
+            default:
+                break;
+            }
+        }
     }
 }

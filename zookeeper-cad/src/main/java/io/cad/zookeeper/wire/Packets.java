@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.cad.zookeeper.wire;
 
+import io.cad.zookeeper.lease.Heartbeat;
+import io.cad.zookeeper.lease.HeartbeatAnswer;
 import java.nio.ByteBuffer;
 import org.apache.zookeeper.server.quorum.QuorumPacket;
 
@@ -19,6 +21,11 @@ public final class Packets {
     /** Learner to leader: make the history durable up to the packet's zxid. */
     public static final int FLUSH_REQUEST = 73;
 
+    /** Leader to voter, once per heartbeat interval: a {@link Heartbeat}. */
+    public static final int HEARTBEAT = 74;
+    /** Voter to leader: a {@link HeartbeatAnswer}. */
+    public static final int HEARTBEAT_ANSWER = 75;
+
     private Packets() {
     }
 
@@ -36,6 +43,28 @@ public final class Packets {
 
     public static QuorumPacket flushRequest(long epoch, long index) {
         return packet(FLUSH_REQUEST, index, epoch);
+    }
+
+    public static QuorumPacket heartbeat(Heartbeat heartbeat) {
+        return new QuorumPacket(HEARTBEAT, heartbeat.number(), heartbeat.encode(), null);
+    }
+
+    public static QuorumPacket heartbeatAnswer(HeartbeatAnswer answer) {
+        return new QuorumPacket(HEARTBEAT_ANSWER, answer.number(), answer.encode(), null);
+    }
+
+    /** What upstream's answer to a learner's sync carries if the leader held its lease when it gave it. */
+    public static byte[] positionConfirmed() {
+        return new byte[] {1};
+    }
+
+    public static boolean isPositionConfirmed(QuorumPacket sync) {
+        return sync.getData() != null && sync.getData().length > 0;
+    }
+
+    /** Whether the packet is one of these, which upstream's dispatch does not know. */
+    public static boolean isOurs(QuorumPacket packet) {
+        return packet.getType() >= DURABLE && packet.getType() <= HEARTBEAT_ANSWER;
     }
 
     /** The epoch that the packet belongs to. */

@@ -2,6 +2,7 @@
 package org.apache.zookeeper.server;
 
 import io.cad.zookeeper.core.Indices;
+import io.cad.zookeeper.role.FollowerRole;
 import io.cad.zookeeper.role.LeaderRole;
 import io.cad.zookeeper.role.Role;
 import java.io.IOException;
@@ -18,7 +19,8 @@ public final class CadMonitor {
 
     private static final String[] GAUGES = {
         "cad_durable_lag_txns", "cad_durable_lag_ms", "cad_undurable_bytes", "cad_dirty_items",
-        "cad_held_now", "cad_held_connections", "cad_held_bytes"};
+        "cad_held_now", "cad_held_connections", "cad_held_bytes", "cad_lease_ms", "cad_active_set_size"};
+    private static final long MILLI = 1_000_000;
     private static final String PERSISTED = "cad_persisted_index";
 
     /** Registers the gauges of a role with the server's metrics provider; {@code mntr} shows them too. */
@@ -31,7 +33,9 @@ public final class CadMonitor {
         context.registerGauge("cad_held_now", role.gates::repliesHeld);
         context.registerGauge("cad_held_connections", role.gates::connectionsHeld);
         context.registerGauge("cad_held_bytes", role.gates::bytesHeld);
+        context.registerGauge("cad_lease_ms", () -> leaseMillis(role));
         if (role instanceof LeaderRole) {
+            context.registerGauge("cad_active_set_size", () -> 1 + ((LeaderRole) role).leases().activeFollowers().size());
             context.registerGaugeSet(PERSISTED, () -> {
                 Map<String, Number> values = new LinkedHashMap<>();
                 ((LeaderRole) role).persistedByServer().forEach((server, at) -> values.put("server_" + server, at));
@@ -69,6 +73,12 @@ public final class CadMonitor {
             Map<String, String> persisted = new LinkedHashMap<>();
             leader.persistedByServer().forEach((server, at) -> persisted.put(Long.toString(server), index(at)));
             fields.put("persisted_by_server", persisted);
+            fields.put("active_set", leader.activeSet());
+        }
+        fields.put("lease_ms", leaseMillis(role));
+        fields.put("may_answer_reads", role.mayRead());
+        if (role instanceof FollowerRole) {
+            fields.put("promise_owed_ms", ((FollowerRole) role).lease().owed() / MILLI);
         }
         fields.put("durable_lag_txns", role.undurableTxns());
         fields.put("durable_lag_ms", role.undurableMillis());
@@ -78,6 +88,12 @@ public final class CadMonitor {
         fields.put("connections_held", role.gates.connectionsHeld());
         fields.put("bytes_held", role.gates.bytesHeld());
         return fields;
+    }
+
+    /** Of the lease by which this server may answer reads: how long it lasts unless it is renewed. */
+    private static long leaseMillis(Role role) {
+        return (role instanceof LeaderRole ? ((LeaderRole) role).leases().remaining()
+            : ((FollowerRole) role).lease().remaining()) / MILLI;
     }
 
     private static String index(long index) {

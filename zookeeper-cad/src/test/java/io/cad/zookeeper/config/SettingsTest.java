@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.cad.zookeeper.config.CadConfig.Kind;
+import io.cad.zookeeper.lease.LeaseSettings;
 import io.cad.zookeeper.testing.Settings;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -55,13 +56,13 @@ class SettingsTest {
     /** All combinations; an empty last column is an allowed one, else it names the setting that is refused. */
     @ParameterizedTest
     @CsvSource({
-        "immediate, sync, leader,", "immediate, sync, any,", "immediate, sync, active-set, cad.reads=active-set",
+        "immediate, sync, leader,", "immediate, sync, any,", "immediate, sync, active-set,",
         "immediate, async, leader, cad.replication=async", "immediate, async, any, cad.replication=async",
         "immediate, async, active-set, cad.replication=async",
         "eventual, sync, leader,", "eventual, sync, any,", "eventual, sync, active-set, cad.reads=active-set",
         "eventual, async, leader,", "eventual, async, any,", "eventual, async, active-set, cad.reads=active-set",
-        "cad, sync, leader,", "cad, sync, any, cad.reads=any", "cad, sync, active-set, cad.reads=active-set",
-        "cad, async, leader,", "cad, async, any, cad.reads=any", "cad, async, active-set, cad.reads=active-set"})
+        "cad, sync, leader,", "cad, sync, any, cad.reads=any", "cad, sync, active-set,",
+        "cad, async, leader,", "cad, async, any, cad.reads=any", "cad, async, active-set,"})
     void combinations(String durability, String replication, String reads, String refusedSetting) {
         String[] pairs = {"durability", durability, "replication", replication, "reads", reads};
         if (refusedSetting == null) {
@@ -91,7 +92,23 @@ class SettingsTest {
         assertEquals(64L << 20, cad.diskReserve);
         assertEquals(10_000_000_000L, cad.drain);
         assertFalse(cad.strict);
+        assertEquals(LeaseSettings.lan().toString(), cad.leases.toString());
+        assertEquals(200_000_000L, cad.noLeaseWait);
+        assertEquals(5_000_000_000L, cad.stuck);
         assertEquals(EnumSet.noneOf(Kind.class), config("durability", "eventual").durableAcks);
+    }
+
+    /** What follows from a longer lease follows by itself; a refusal shows the arithmetic. */
+    @Test
+    void leaseTimes() {
+        CadConfig wan = config("durability", "cad", "heartbeat", "100", "lease", "600", "leader.lease", "1000");
+        assertEquals(LeaseSettings.wan().toString(), wan.leases.toString());
+        assertEquals(50_000, config("durability", "cad", "clock.drift", "0.05").leases.driftPpm());
+        SettingException refusal =
+            assertThrows(SettingException.class, () -> config("durability", "cad", "promise", "549"));
+        assertEquals("cad.promise: 549 ms * (1 - 0.1) = 494.1 ms is less than (cad.leader.lease 300 ms + cad.lease "
+            + "150 ms) * (1 + 0.1) = 495 ms: a new leader would serve while old leases may last; set it to 550 ms or "
+            + "more, or remove it", refusal.getMessage());
     }
 
     @Test
@@ -108,7 +125,10 @@ class SettingsTest {
         "flush.bytes, 0", "window.txns, 0", "window.bytes, 0", "window.ms, 0", "window.ms, 1.5", "durable.acks, all",
         "durable.acks, 'session,none'", "immediate.paths, relative", "immediate.paths, /slash/", "sync.persists, yes",
         "hold.ms, -1", "hold.bytes, 10", "observer.reads, maybe", "write.stat, never", "dirty.max, 1",
-        "disk.reserve, -5", "drain, -1", "strict, on"})
+        "disk.reserve, -5", "drain, -1", "strict, on",
+        "heartbeat, 0", "heartbeat, often", "lease, 149", "removal, 183", "leader.lease, 50", "leader.lease, 2001",
+        "promise, 549", "clock.drift, 0.6", "clock.drift, a little", "clock.drift, -0.1", "nolease.wait, -1",
+        "stuck, 0", "active.set.max, 0", "active.set.servers, 'one,2'", "active.set.servers, '1,1'"})
     void wrongValuesAreRefused(String key, String value) {
         refused("cad." + key, () -> {
             if (key.equals("durability")) {

@@ -2,6 +2,7 @@
 package org.apache.zookeeper.server.quorum;
 
 import io.cad.zookeeper.config.CadConfig;
+import io.cad.zookeeper.wire.Packets;
 import java.io.IOException;
 
 /** Upstream's follower, with our part of the handshake, reports and the durable index. */
@@ -28,13 +29,17 @@ final class CadFollower extends Follower {
 
     @Override
     protected void processPacket(QuorumPacket packet) throws Exception {
-        if (!LearnerLink.isOurs(packet)) {
+        if (packet.getType() == Leader.SYNC && !Packets.isPositionConfirmed(packet)) {
+            ((CadFollowerZooKeeperServer) zk).positionUnconfirmed();
+        }
+        if (!Packets.isOurs(packet)) {
             super.processPacket(packet);
         }
     }
 
     @Override
     protected void syncWithLeader(long newLeaderZxid) throws Exception {
+        link.synchronising();
         super.syncWithLeader(newLeaderZxid);
         link.synchronised();
     }

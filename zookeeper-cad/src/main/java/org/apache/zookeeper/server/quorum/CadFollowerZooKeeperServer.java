@@ -3,16 +3,21 @@ package org.apache.zookeeper.server.quorum;
 
 import io.cad.zookeeper.config.CadConfig;
 import io.cad.zookeeper.role.FollowerRole;
+import io.cad.zookeeper.role.LeaseGate;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.function.BiConsumer;
+import org.apache.zookeeper.proto.ConnectRequest;
 import org.apache.zookeeper.server.CadBean;
 import org.apache.zookeeper.server.CadConnections;
 import org.apache.zookeeper.server.CadFinalRequestProcessor;
 import org.apache.zookeeper.server.CadMonitor;
 import org.apache.zookeeper.server.CadSyncProcessor;
+import org.apache.zookeeper.server.ClientCnxnLimitException;
+import org.apache.zookeeper.server.Request;
 import org.apache.zookeeper.server.RequestProcessor;
+import org.apache.zookeeper.server.ServerCnxn;
 import org.apache.zookeeper.server.SyncRequestProcessor;
 import org.apache.zookeeper.server.ZKDatabase;
 import org.apache.zookeeper.server.persistence.FileTxnSnapLog;
@@ -21,6 +26,8 @@ import org.apache.zookeeper.server.persistence.FileTxnSnapLog;
 final class CadFollowerZooKeeperServer extends FollowerZooKeeperServer implements CadConnections.RoleHolder {
 
     private volatile FollowerRole role;
+    /** Null where reads need no lease. */
+    private volatile LeaseGate<Request> leased;
     private CadBean bean;
 
     CadFollowerZooKeeperServer(FileTxnSnapLog files, QuorumPeer peer, ZKDatabase db, CadConfig config)
@@ -37,6 +44,7 @@ final class CadFollowerZooKeeperServer extends FollowerZooKeeperServer implement
     protected void setupRequestProcessors() {
         role = ((CadFollower) getFollower()).link
             .begin(CadPeer.files(this), "follower");
+        leased = role.gateReads(super::submitRequest, request -> CadPeer.closeWithoutLease(request.cnxn));
         RequestProcessor last = new CadFinalRequestProcessor(this, role);
         commitProcessor = new CommitProcessor(last, Long.toString(getServerId()), true, getZooKeeperServerListener());
         commitProcessor.start();
@@ -51,6 +59,29 @@ final class CadFollowerZooKeeperServer extends FollowerZooKeeperServer implement
             ? new CadSyncProcessor(this, acknowledge, CadPeer.log(this), role)
             : new SyncRequestProcessor(this, acknowledge);
         syncProcessor.start();
+    }
+
+    /** A read waits here until this server may answer it. */
+    @Override
+    public void submitRequest(Request request) {
+        LeaseGate<Request> gate = leased;
+        if (gate != null && request.cnxn != null) {
+            gate.submit(request, request.sessionId, LeaderPosition.isRead(request.type));
+        } else {
+            super.submitRequest(request);
+        }
+    }
+
+    /** The leader's answer to the oldest question is without its lease. */
+    void positionUnconfirmed() {
+        LeaderPosition.unconfirmed(pendingSyncs);
+    }
+
+    @Override
+    public void processConnectRequest(ServerCnxn connection, ConnectRequest request)
+        throws IOException, ClientCnxnLimitException {
+        CadPeer.refuseWithoutLease(leased);
+        super.processConnectRequest(connection, request);
     }
 
     @Override

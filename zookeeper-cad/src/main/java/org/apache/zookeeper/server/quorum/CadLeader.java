@@ -2,12 +2,16 @@
 package org.apache.zookeeper.server.quorum;
 
 import io.cad.zookeeper.config.CadConfig;
-import io.cad.zookeeper.config.Mode;
 import io.cad.zookeeper.core.Indices;
 import io.cad.zookeeper.core.Quorum;
+import io.cad.zookeeper.lease.Heartbeat;
+import io.cad.zookeeper.lease.HeartbeatAnswer;
 import io.cad.zookeeper.metrics.CadMetrics;
+import io.cad.zookeeper.role.LeaderLeases;
 import io.cad.zookeeper.role.LeaderRole;
+import io.cad.zookeeper.role.PeerLease;
 import io.cad.zookeeper.role.Role;
+import io.cad.zookeeper.wire.EpochAck;
 import io.cad.zookeeper.wire.Hello;
 import io.cad.zookeeper.wire.Packets;
 import java.io.IOException;
@@ -18,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import org.apache.zookeeper.ZooDefs.OpCode;
 import org.apache.zookeeper.common.X509Exception;
 import org.apache.zookeeper.server.Request;
@@ -36,8 +41,27 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
 
     private final CadConfig config;
     private final CadLeaderZooKeeperServer server;
+    /** One capable learner: what it said of itself, and the number of its connection. */
+    private static final class Registration {
+        final Hello hello;
+        final long connection;
+
+        Registration(Hello hello, long connection) {
+            this.hello = hello;
+            this.connection = connection;
+        }
+    }
+
     /** Learners that announced the capability; stock ones get only stock packets. */
-    private final Map<LearnerHandler, Mode> capable = new ConcurrentHashMap<>();
+    private final Map<LearnerHandler, Registration> capable = new ConcurrentHashMap<>();
+    private final Set<LearnerHandler> stockVoters = ConcurrentHashMap.newKeySet();
+    private final AtomicLong connections = new AtomicLong();
+    private final PeerLease lease;
+    /** What each server that promised this epoch owes to older ones, until its promise counts. */
+    private final Map<Long, Long> owed = new ConcurrentHashMap<>();
+    private LeaderLeases leases;
+    private volatile long proposed;
+    private volatile long committed;
     /**
      * Capable learners in the order in which they registered; its monitor guards the registrations at the role too.
      * Upstream removes handlers while it holds the lock of its learners, so this object's monitor must not be used.
@@ -48,25 +72,41 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
 
     CadLeader(QuorumPeer peer, CadLeaderZooKeeperServer server, CadConfig config) throws IOException, X509Exception {
         super(peer, server);
+        this.lease = CadPeer.lease(peer, config);
         this.config = config;
         this.server = server;
     }
 
     /** A quorum has acknowledged NEWLEADER: history persisted, epoch recorded. The role begins. */
     LeaderRole becomeEstablished(Role.Files files, long lastApplied) {
-        long epoch = ZxidUtils.getEpochFromZxid(zk.getZxid());
-        LeaderRole begun = new LeaderRole(config, config.mode, epoch, self.getMyId(), lastApplied, memberships(),
-            files, this);
+        proposed = zk.getZxid();
+        committed = zk.getZxid();
+        LeaderRole begun = new LeaderRole(config, config.mode, ZxidUtils.getEpochFromZxid(zk.getZxid()),
+            self.getMyId(), lastApplied, memberships(), files, this, leases());
         begun.start(lastApplied);
         synchronized (following) {
             for (LearnerHandler handler : following) {
-                begun.connected(handler, handler.getSid());
+                register(begun, handler);
             }
             role = begun;
         }
-        begun.established();
-        LOG.info("Leading epoch {} with {}", Long.toHexString(epoch), config.mode);
+        begun.historyComplete();
+        LOG.info("Leading epoch {} with {}", Long.toHexString(begun.epoch), config.mode);
         return begun;
+    }
+
+    private void register(LeaderRole current, LearnerHandler handler) {
+        Registration registration = capable.get(handler);
+        if (registration != null && !current.connected(handler, registration.connection, handler.getSid(),
+                votes(handler), registration.hello)) {
+            LOG.warn("A connection of server {} is older than another one of it and is closed", handler.getSid());
+            // Its thread does the rest; here upstream's locks may be held in the other order.
+            handler.closeSocket();
+        }
+    }
+
+    private static boolean votes(LearnerHandler handler) {
+        return handler.getLearnerType() == QuorumPeer.LearnerType.PARTICIPANT;
     }
 
     private List<Quorum> memberships() {
@@ -104,34 +144,96 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     void learnerConnected(LearnerHandler handler, byte[] info) throws IOException {
         Hello hello = Hello.read(info, Hello.LEARNER_INFO_LENGTH);
         if (hello != null) {
-            capable.put(handler, hello.mode);
+            capable.put(handler, new Registration(hello, connections.incrementAndGet()));
             if (!hello.mode.equals(config.mode)) {
                 LOG.warn("Server {} is configured for {}; while this server leads, {} holds",
                     handler.getSid(), hello.mode, config.mode);
             }
             return;
         }
-        if (config.mode.acknowledgesBeforeDurable() && config.strict
-            && self.getQuorumVerifier().getVotingMembers().containsKey(handler.getSid())) {
+        boolean stockVoter = self.getQuorumVerifier().getVotingMembers().containsKey(handler.getSid());
+        if (config.mode.tracksDurable() && config.strict && stockVoter) {
             throw new IOException("cad.strict=true: server " + handler.getSid()
                 + " is a stock voter and is refused; install the plugin there or set cad.strict=false");
         }
         LOG.warn("Server {} runs without the plugin: its log counts for no durable index, and clients that read "
             + "there see undurable data", handler.getSid());
+        if (stockVoter) {
+            stockVoters.add(handler);
+            stockVotersChanged();
+        }
+    }
+
+    private void stockVotersChanged() {
+        LeaderRole current = role;
+        if (current != null) {
+            current.stockVotersChanged();
+        }
     }
 
     @Override
     byte[] leaderInfo(LearnerHandler handler, byte[] version) {
-        return capable.containsKey(handler) ? new Hello(config.mode).appendTo(version) : version;
+        Registration registration = capable.get(handler);
+        return registration == null ? version
+            : Hello.ofLeader(config.mode, registration.connection).appendTo(version);
     }
 
     @Override
     boolean epochAcknowledged(LearnerHandler handler, byte[] data) {
-        boolean fullState = Hello.asksFullState(data);
-        if (fullState) {
+        EpochAck ack = EpochAck.read(data);
+        if (ack.fullState) {
             LOG.warn("Server {} cannot cut its log and asks for the whole state", handler.getSid());
         }
-        return fullState;
+        if (ack.owed != EpochAck.NOT_STATED) {
+            owed.put(handler.getSid(), ack.owed);
+        }
+        return ack.fullState;
+    }
+
+    // ---- the election
+
+    /** The candidate's own promise: by now it is durably recorded. */
+    @Override
+    public long getEpochToPropose(long sid, long lastAcceptedEpoch) throws InterruptedException, IOException {
+        long chosen = super.getEpochToPropose(sid, lastAcceptedEpoch);
+        if (sid == self.getMyId()) {
+            owed.put(sid, lease.promise(chosen));
+        }
+        return chosen;
+    }
+
+    /** A promise counts for the leases only if it states what is owed; one that is refused here counts for nothing. */
+    @Override
+    public void waitForEpochAck(long id, StateSummary state) throws IOException, InterruptedException {
+        Long stated = owed.remove(id);
+        if (stated != null && (state.getCurrentEpoch() == -1 || !state.isMoreRecentThan(leaderStateSummary))) {
+            leases().promised(id, stated);
+        }
+        super.waitForEpochAck(id, state);
+    }
+
+    /** Made when the epoch is known, that is, after the first promise has been asked for. */
+    private LeaderLeases leases() {
+        synchronized (owed) {
+            if (leases == null) {
+                leases = new LeaderLeases(config, epoch, self.getMyId(), lease, memberships(), this::stepDown);
+            }
+            return leases;
+        }
+    }
+
+    /** Learners find another leader at once, and upstream's loop ends the role when it looks at the server's state. */
+    private void stepDown() {
+        for (LearnerHandler handler : getLearners()) {
+            handler.shutdown();
+        }
+        server.fail();
+    }
+
+    @Override
+    void shutdown(String reason) {
+        leases().end();
+        super.shutdown(reason);
     }
 
     // ---- what learners report
@@ -153,6 +255,11 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
                 handler.queuePacket(Packets.durable(current.epoch, current.durable()));
             }
             return true;
+        case Packets.HEARTBEAT_ANSWER:
+            if (current != null) {
+                current.answered(handler, HeartbeatAnswer.decode(packet.getData()));
+            }
+            return true;
         default:
             return false;
         }
@@ -161,6 +268,9 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     @Override
     public void removeLearnerHandler(LearnerHandler handler) {
         capable.remove(handler);
+        if (stockVoters.remove(handler)) {
+            stockVotersChanged();
+        }
         synchronized (following) {
             following.remove(handler);
             if (role != null) {
@@ -182,7 +292,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
             following.add(handler);
             current = role;
             if (current != null) {
-                current.connected(handler, handler.getSid());
+                register(current, handler);
             }
         }
         if (current != null && current.durable() >= 0) {
@@ -225,6 +335,26 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
         }
     }
 
+    @Override
+    public void heartbeat(Object handler, Heartbeat heartbeat) {
+        ((LearnerHandler) handler).queuePacket(Packets.heartbeat(heartbeat));
+    }
+
+    @Override
+    public boolean haveStockVoters() {
+        return !stockVoters.isEmpty();
+    }
+
+    @Override
+    public long lastProposed() {
+        return proposed;
+    }
+
+    @Override
+    public long lastCommitted() {
+        return committed;
+    }
+
     private long epochOf() {
         return ZxidUtils.getEpochFromZxid(zk.getZxid());
     }
@@ -239,7 +369,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     /** A record has left this process: it survives the process, not yet a power loss. */
     void logged(Request request) {
         long zxid = request.getHdr().getZxid();
-        if (!config.mode.acknowledgesEarly() || draining) {
+        if (!config.mode.acknowledgesEarly() || draining || !role.mayAcknowledgeEarly()) {
             processAck(self.getMyId(), zxid, null);
             return;
         }
@@ -266,12 +396,14 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
 
     @Override
     public void commit(long zxid) {
+        committed = zxid;
         server.committed(zxid);
         super.commit(zxid);
     }
 
     @Override
     public void commitAndActivate(long zxid, long designatedLeader) {
+        committed = zxid;
         server.committed(zxid);
         super.commitAndActivate(zxid, designatedLeader);
     }
@@ -297,6 +429,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     @Override
     public Proposal propose(Request request) throws XidRolloverException {
         Proposal proposal = super.propose(request);
+        proposed = request.zxid;
         if (request.getHdr().getType() == OpCode.reconfig) {
             membershipChanged();
         }
@@ -310,6 +443,16 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
             membershipChanged();
         }
         return committed;
+    }
+
+    /**
+     * The answer to a learner that asks for the leader's position. By its data a capable one sees that the lease held
+     * after the question had come; it drops the read that waits for an answer without.
+     */
+    @Override
+    public void sendSync(LearnerSyncRequest request) {
+        byte[] confirmation = role.mayRead() ? Packets.positionConfirmed() : null;
+        request.fh.queuePacket(new QuorumPacket(Leader.SYNC, 0, confirmation, null));
     }
 
     private void membershipChanged() {

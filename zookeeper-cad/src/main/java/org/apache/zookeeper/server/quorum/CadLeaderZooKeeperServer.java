@@ -3,19 +3,23 @@ package org.apache.zookeeper.server.quorum;
 
 import io.cad.zookeeper.config.CadConfig;
 import io.cad.zookeeper.role.LeaderRole;
+import io.cad.zookeeper.role.LeaseGate;
 import io.cad.zookeeper.role.ReadsAfterCommits;
 import io.cad.zookeeper.role.Role;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
+import org.apache.zookeeper.proto.ConnectRequest;
 import org.apache.zookeeper.server.CadBean;
 import org.apache.zookeeper.server.CadConnections;
 import org.apache.zookeeper.server.CadFinalRequestProcessor;
 import org.apache.zookeeper.server.CadMonitor;
 import org.apache.zookeeper.server.CadSyncProcessor;
+import org.apache.zookeeper.server.ClientCnxnLimitException;
 import org.apache.zookeeper.server.ContainerManager;
 import org.apache.zookeeper.server.Request;
 import org.apache.zookeeper.server.RequestProcessor;
+import org.apache.zookeeper.server.ServerCnxn;
 import org.apache.zookeeper.server.ZKDatabase;
 import org.apache.zookeeper.server.persistence.FileTxnSnapLog;
 
@@ -29,6 +33,9 @@ final class CadLeaderZooKeeperServer extends LeaderZooKeeperServer implements Ca
     private ContainerManager containers;
     /** Null where reads are not the leader's alone. */
     private volatile ReadsAfterCommits<Request> reads;
+    /** Null where reads need no lease. */
+    private volatile LeaseGate<Request> leased;
+    private volatile LeaseGate<Request> questions;
 
     CadLeaderZooKeeperServer(FileTxnSnapLog files, QuorumPeer peer, ZKDatabase db, CadConfig config)
         throws IOException {
@@ -66,6 +73,8 @@ final class CadLeaderZooKeeperServer extends LeaderZooKeeperServer implements Ca
             reads = new ReadsAfterCommits<>(getZKDatabase().getDataTreeLastProcessedZxid(), this::pass);
             toBeApplied = new TellApplied(toBeApplied, reads);
         }
+        leased = role.gateReads(this::afterCommits, request -> CadPeer.closeWithoutLease(request.cnxn));
+        questions = role.gateLearners(this::passLearnerRequest);
         commitProcessor =
             new CommitProcessor(toBeApplied, Long.toString(getServerId()), false, getZooKeeperServerListener());
         commitProcessor.start();
@@ -162,6 +171,16 @@ final class CadLeaderZooKeeperServer extends LeaderZooKeeperServer implements Ca
 
     @Override
     public void submitLearnerRequest(Request request) {
+        LeaseGate<Request> gate = questions;
+        if (gate != null && request.getOwner() instanceof LearnerHandler) {
+            boolean question = request instanceof LearnerSyncRequest;
+            gate.submit(request, ((LearnerHandler) request.getOwner()).getSid(), question);
+        } else {
+            passLearnerRequest(request);
+        }
+    }
+
+    private void passLearnerRequest(Request request) {
         if (!draining) {
             super.submitLearnerRequest(request);
         }
@@ -169,11 +188,32 @@ final class CadLeaderZooKeeperServer extends LeaderZooKeeperServer implements Ca
 
     @Override
     public void submitRequest(Request request) {
-        if (reads != null && request.cnxn != null) {
+        LeaseGate<Request> gate = leased;
+        if (gate != null && request.cnxn != null) {
+            gate.submit(request, request.sessionId, LeaderPosition.isRead(request.type));
+        } else {
+            pass(request);
+        }
+    }
+
+    private void afterCommits(Request request) {
+        if (reads != null) {
             reads.submit(request, request.sessionId, LeaderPosition.isRead(request.type));
         } else {
             pass(request);
         }
+    }
+
+    @Override
+    public void processConnectRequest(ServerCnxn connection, ConnectRequest request)
+        throws IOException, ClientCnxnLimitException {
+        CadPeer.refuseWithoutLease(leased);
+        super.processConnectRequest(connection, request);
+    }
+
+    /** Ends this leader: upstream looks at the state several times per tick. */
+    void fail() {
+        setState(State.ERROR);
     }
 
     private void pass(Request request) {

@@ -2,6 +2,7 @@
 package org.apache.zookeeper.server.quorum;
 
 import io.cad.zookeeper.config.CadConfig;
+import io.cad.zookeeper.wire.Packets;
 import java.io.IOException;
 
 /** Upstream's observer, with our part of the handshake and the durable index. It reports nothing. */
@@ -28,13 +29,17 @@ final class CadObserver extends Observer {
 
     @Override
     protected void processPacket(QuorumPacket packet) throws Exception {
-        if (!LearnerLink.isOurs(packet)) {
+        if (packet.getType() == Leader.SYNC && !Packets.isPositionConfirmed(packet)) {
+            ((CadObserverZooKeeperServer) zk).positionUnconfirmed();
+        }
+        if (!Packets.isOurs(packet)) {
             super.processPacket(packet);
         }
     }
 
     @Override
     protected void syncWithLeader(long newLeaderZxid) throws Exception {
+        link.synchronising();
         super.syncWithLeader(newLeaderZxid);
         link.synchronised();
     }

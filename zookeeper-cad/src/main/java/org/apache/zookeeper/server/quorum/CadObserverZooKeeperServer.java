@@ -3,6 +3,7 @@ package org.apache.zookeeper.server.quorum;
 
 import io.cad.zookeeper.config.CadConfig;
 import io.cad.zookeeper.role.FollowerRole;
+import io.cad.zookeeper.role.LeaseGate;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
@@ -13,6 +14,7 @@ import org.apache.zookeeper.server.CadConnections;
 import org.apache.zookeeper.server.CadFinalRequestProcessor;
 import org.apache.zookeeper.server.CadMonitor;
 import org.apache.zookeeper.server.ClientCnxnLimitException;
+import org.apache.zookeeper.server.Request;
 import org.apache.zookeeper.server.RequestProcessor;
 import org.apache.zookeeper.server.ServerCnxn;
 import org.apache.zookeeper.server.SyncRequestProcessor;
@@ -24,6 +26,8 @@ final class CadObserverZooKeeperServer extends ObserverZooKeeperServer implement
 
     private final CadConfig config;
     private volatile FollowerRole role;
+    /** Null where reads need no lease. */
+    private volatile LeaseGate<Request> leased;
     private CadBean bean;
 
     CadObserverZooKeeperServer(FileTxnSnapLog files, QuorumPeer peer, ZKDatabase db, CadConfig config)
@@ -40,6 +44,7 @@ final class CadObserverZooKeeperServer extends ObserverZooKeeperServer implement
             throw new ServerCnxn.CloseRequestException("cad.observer.reads=refuse: observers take no clients",
                 ServerCnxn.DisconnectReason.CONNECTION_CLOSE_FORCED);
         }
+        CadPeer.refuseWithoutLease(leased);
         super.processConnectRequest(cnxn, request);
     }
 
@@ -52,10 +57,11 @@ final class CadObserverZooKeeperServer extends ObserverZooKeeperServer implement
     protected void setupRequestProcessors() {
         role = ((CadObserver) getObserver()).link
             .begin(CadPeer.files(this), "observer");
+        leased = role.gateReads(super::submitRequest, request -> CadPeer.closeWithoutLease(request.cnxn));
         RequestProcessor last = new CadFinalRequestProcessor(this, role);
         commitProcessor = new CommitProcessor(last, Long.toString(getServerId()), true, getZooKeeperServerListener());
         commitProcessor.start();
-        ObserverRequestProcessor first = role.mode.readsAtLeader()
+        ObserverRequestProcessor first = role.mode.observersAskLeader()
             ? new CadObserverRequestProcessor(this, commitProcessor)
             : new ObserverRequestProcessor(this, commitProcessor);
         firstProcessor = first;
@@ -69,6 +75,22 @@ final class CadObserverZooKeeperServer extends ObserverZooKeeperServer implement
     /** Upstream keeps its own answer private. */
     private boolean isSyncRequestProcessorEnabled() {
         return self.getSyncEnabled();
+    }
+
+    /** A read waits here until this server may answer it. */
+    @Override
+    public void submitRequest(Request request) {
+        LeaseGate<Request> gate = leased;
+        if (gate != null && request.cnxn != null) {
+            gate.submit(request, request.sessionId, LeaderPosition.isRead(request.type));
+        } else {
+            super.submitRequest(request);
+        }
+    }
+
+    /** The leader's answer to the oldest question is without its lease. */
+    void positionUnconfirmed() {
+        LeaderPosition.unconfirmed(pendingSyncs);
     }
 
     @Override

@@ -4,11 +4,21 @@ package org.apache.zookeeper.server.quorum;
 import io.cad.zookeeper.CadObjects;
 import io.cad.zookeeper.config.CadConfig;
 import io.cad.zookeeper.durability.CadTxnLog;
+import io.cad.zookeeper.durability.LeaseRecord;
 import io.cad.zookeeper.durability.Store;
+import io.cad.zookeeper.metrics.CadMetrics;
+import io.cad.zookeeper.role.LeaseGate;
+import io.cad.zookeeper.role.PeerLease;
 import io.cad.zookeeper.role.Role;
 import java.io.File;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.Collections;
+import java.util.Map;
+import java.util.WeakHashMap;
 import org.apache.zookeeper.common.X509Exception;
+import org.apache.zookeeper.server.Request;
+import org.apache.zookeeper.server.ServerCnxn;
 import org.apache.zookeeper.server.ZKDatabase;
 import org.apache.zookeeper.server.ZooKeeperServer;
 import org.apache.zookeeper.server.persistence.CadStorage;
@@ -23,6 +33,38 @@ public final class CadPeer {
     private static final long COMMIT_END_MILLIS = 10_000;
 
     private CadPeer() {
+    }
+
+    /** Peers of this JVM to what they owe and hold; a peer that ends takes its entry with it. */
+    private static final Map<QuorumPeer, PeerLease> LEASES = Collections.synchronizedMap(new WeakHashMap<>());
+
+    /** What the process of this peer owes and holds. Made at the start of the peer: that is when its promise begins. */
+    public static PeerLease lease(QuorumPeer peer, CadConfig config) {
+        return LEASES.computeIfAbsent(peer, starting -> {
+            try {
+                File side = Store.of(peer.getTxnFactory().getDataLogDir()).sideDirectory();
+                return new PeerLease(config, new LeaseRecord(new File(side, "lease")), peer.getAcceptedEpoch());
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+    }
+
+    /** Ends a connection whose read may not be answered here; its client tries another server. */
+    static void closeWithoutLease(ServerCnxn connection) {
+        if (connection.isStale()) {
+            return;
+        }
+        CadMetrics.get().closed("no-lease");
+        connection.close(ServerCnxn.DisconnectReason.CONNECTION_CLOSE_FORCED);
+    }
+
+    /** A client that comes now would only wait: it tries another server. */
+    static void refuseWithoutLease(LeaseGate<Request> gate) throws ServerCnxn.CloseRequestException {
+        if (gate != null && gate.isLongWithout(System.nanoTime())) {
+            throw new ServerCnxn.CloseRequestException("no lease for reads here; the client tries another server",
+                ServerCnxn.DisconnectReason.CONNECTION_CLOSE_FORCED);
+        }
     }
 
     public static Leader leader(QuorumPeer peer, FileTxnSnapLog files, ZKDatabase db, CadConfig config)

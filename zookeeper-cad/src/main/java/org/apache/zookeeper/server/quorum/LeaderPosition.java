@@ -2,8 +2,10 @@
 package org.apache.zookeeper.server.quorum;
 
 import io.cad.zookeeper.metrics.CadMetrics;
+import java.util.Queue;
 import org.apache.zookeeper.ZooDefs.OpCode;
 import org.apache.zookeeper.server.Request;
+import org.apache.zookeeper.server.ServerCnxn;
 
 /**
  * With reads at the leader, a read at another server is executed only once
@@ -12,6 +14,17 @@ import org.apache.zookeeper.server.Request;
  * question: one round trip, in order, and the watch stays local.
  */
 final class LeaderPosition {
+
+    /** The question that goes before a read. Without a connection the answer goes to nobody. */
+    private static final class Question extends Request {
+        final ServerCnxn reader;
+
+        Question(Request read) {
+            super(null, read.sessionId, read.cxid, OpCode.sync, null, read.authInfo);
+            reader = read.cnxn;
+            setOwner(read.getOwner());
+        }
+    }
 
     private LeaderPosition() {
     }
@@ -22,10 +35,19 @@ final class LeaderPosition {
             return null;
         }
         CadMetrics.get().readBarrier();
-        // Without a connection the answer goes to nobody.
-        Request sync = new Request(null, request.sessionId, request.cxid, OpCode.sync, null, request.authInfo);
-        sync.setOwner(request.getOwner());
-        return sync;
+        return new Question(request);
+    }
+
+    /**
+     * The leader has answered the oldest question, but could not confirm its lease: the read behind the question may
+     * show an old state, so its connection ends before it is executed.
+     */
+    static void unconfirmed(Queue<Request> questions) {
+        Request oldest = questions.peek();
+        if (oldest instanceof Question) {
+            CadMetrics.get().unconfirmedRead();
+            CadPeer.closeWithoutLease(((Question) oldest).reader);
+        }
     }
 
     static boolean isRead(int type) {

@@ -4,8 +4,12 @@ package org.apache.zookeeper.server.quorum;
 import io.cad.zookeeper.config.CadConfig;
 import io.cad.zookeeper.config.Mode;
 import io.cad.zookeeper.durability.Store;
+import io.cad.zookeeper.lease.Heartbeat;
+import io.cad.zookeeper.lease.HeartbeatAnswer;
 import io.cad.zookeeper.role.FollowerRole;
+import io.cad.zookeeper.role.PeerLease;
 import io.cad.zookeeper.role.Role;
+import io.cad.zookeeper.wire.EpochAck;
 import io.cad.zookeeper.wire.Hello;
 import io.cad.zookeeper.wire.Packets;
 import org.apache.zookeeper.server.ZKDatabase;
@@ -25,12 +29,16 @@ final class LearnerLink implements FollowerRole.Link {
     private final CadConfig config;
     private final Learner learner;
     private final boolean votes;
+    private final PeerLease lease;
 
     private volatile Mode mode = Mode.STOCK;
     private volatile FollowerRole role;
     private long epoch = -1;
     private boolean epochAcknowledged;
     private long persistedWithEpoch;
+    /** What this server owes to older epochs, stated with its promise of this one. */
+    private long owed;
+    private volatile boolean synchronised;
     private volatile QuorumPacket earlyDurable;
     private volatile long earlyFlush;
     private final Outbox outbox;
@@ -39,6 +47,7 @@ final class LearnerLink implements FollowerRole.Link {
         this.config = config;
         this.learner = learner;
         this.votes = votes;
+        this.lease = CadPeer.lease(learner.self, config);
         this.outbox = new Outbox(writer);
     }
 
@@ -50,13 +59,14 @@ final class LearnerLink implements FollowerRole.Link {
             return;
         }
         if (packet.getType() == Leader.FOLLOWERINFO || packet.getType() == Leader.OBSERVERINFO) {
-            packet.setData(new Hello(config.mode).appendTo(packet.getData()));
+            packet.setData(Hello.ofLearner(config.mode, lease.incarnation, lease.connecting())
+                .appendTo(packet.getData()));
         } else if (packet.getType() == Leader.ACK && !epochAcknowledged && packet.getZxid() == epoch << 32) {
             // Upstream acknowledges NEWLEADER when history and epoch are on disk.
             epochAcknowledged = true;
             persistedWithEpoch = learner.zk.getZKDatabase().getDataTreeLastProcessedZxid();
-        } else if (packet.getType() == Leader.ACKEPOCH && fullStateNeeded()) {
-            packet.setData(Hello.appendFullState(packet.getData()));
+        } else if (packet.getType() == Leader.ACKEPOCH) {
+            packet.setData(new EpochAck(fullStateNeeded(), owed).appendTo(packet.getData()));
         }
     }
 
@@ -70,6 +80,8 @@ final class LearnerLink implements FollowerRole.Link {
         switch (packet.getType()) {
         case Leader.LEADERINFO:
             epoch = ZxidUtils.getEpochFromZxid(packet.getZxid());
+            // Before upstream records the epoch: from here nothing is answered for an older one (rule E0).
+            owed = lease.promise(epoch);
             Hello hello = Hello.read(packet.getData(), Hello.LEADER_INFO_LENGTH);
             mode = hello == null ? Mode.STOCK : hello.mode;
             if (hello == null) {
@@ -77,12 +89,20 @@ final class LearnerLink implements FollowerRole.Link {
             } else if (!mode.equals(config.mode)) {
                 LOG.warn("The leader dictates {}; this server is configured for {}", mode, config.mode);
             }
+            if (hello != null && hello.hasLeases()) {
+                lease.connected(epoch, hello.connection);
+            }
             break;
         case Packets.DURABLE:
             if (current == null) {
                 earlyDurable = new QuorumPacket(packet.getType(), packet.getZxid(), packet.getData(), null);
             } else {
                 current.durableAnnounced(Packets.epoch(packet), packet.getZxid());
+            }
+            break;
+        case Packets.HEARTBEAT:
+            if (synchronised) {
+                current.heartbeat(Heartbeat.decode(packet.getData()));
             }
             break;
         case Packets.FLUSH:
@@ -100,9 +120,9 @@ final class LearnerLink implements FollowerRole.Link {
         }
     }
 
-    /** Our packets are not for upstream's dispatch. */
-    static boolean isOurs(QuorumPacket packet) {
-        return packet.getType() >= Packets.DURABLE && packet.getType() <= Packets.FLUSH_REQUEST;
+    /** Before the first step of the synchronisation. */
+    void synchronising() {
+        lease.synchronising();
     }
 
     // ---- the role
@@ -117,7 +137,8 @@ final class LearnerLink implements FollowerRole.Link {
         }
         long lastApplied = db.getDataTreeLastProcessedZxid();
         FollowerRole begun =
-            new FollowerRole(config, mode, epoch, learner.self.getMyId(), lastApplied, files, this, name);
+            new FollowerRole(config, mode, epoch, learner.self.getMyId(), lastApplied, files, this, name,
+                lease, votes);
         begun.start(persistedWithEpoch);
         role = begun;
         return begun;
@@ -130,12 +151,11 @@ final class LearnerLink implements FollowerRole.Link {
         if (early != null) {
             begun.durableAnnounced(Packets.epoch(early), early.getZxid());
         }
-        if (begun.mode.acknowledgesBeforeDurable()) {
-            outbox.start("cad-report-" + learner.self.getMyId());
-            begun.synchronised(Math.max(persistedWithEpoch, epoch << 32), begun.applying());
-            if (earlyFlush > 0) {
-                begun.flushAsked(earlyFlush);
-            }
+        outbox.start("cad-report-" + learner.self.getMyId());
+        begun.synchronised(Math.max(persistedWithEpoch, epoch << 32), begun.applying());
+        synchronised = true;
+        if (earlyFlush > 0) {
+            begun.flushAsked(earlyFlush);
         }
         LOG.info("Following epoch {} with {}", Long.toHexString(epoch), mode);
     }
@@ -148,7 +168,8 @@ final class LearnerLink implements FollowerRole.Link {
 
     @Override
     public void report(long persisted, long applied) {
-        if (votes) {
+        // Where durability does not matter to replies what a heartbeat's answer says is enough.
+        if (votes && mode.tracksDurable()) {
             outbox.report(epoch, persisted, applied);
         }
     }
@@ -158,8 +179,19 @@ final class LearnerLink implements FollowerRole.Link {
         outbox.requestFlush(epoch, target);
     }
 
+    @Override
+    public void answer(HeartbeatAnswer answer) {
+        outbox.answer(answer);
+    }
+
+    @Override
+    public void refuse(String why) {
+        learner.closeSocket();
+    }
+
     /** The connection ends. */
     void close() {
+        lease.disconnected();
         outbox.stop();
     }
 }

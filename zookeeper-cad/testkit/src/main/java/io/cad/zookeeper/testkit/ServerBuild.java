@@ -13,6 +13,8 @@ import java.util.stream.Stream;
 /** A ZooKeeper server to run: a name for reports and the jars of its class path, in order. */
 public record ServerBuild(String name, List<Path> jars) {
     private static final String STOCK_LIB_PROPERTY = "testkit.stock.lib";
+    static final String PRODUCT_SERVER_PROPERTY = "testkit.product.server";
+    static final String PRODUCT_PLUGIN_PROPERTY = "testkit.product.plugin";
 
     public ServerBuild {
         jars = List.copyOf(jars);
@@ -44,6 +46,21 @@ public record ServerBuild(String name, List<Path> jars) {
                     + " is missing; it names the directory that the test kit's build fills (target/stock-lib)");
         }
         return ofDirectory("stock", Path.of(lib));
+    }
+
+    /**
+     * The product as the build left it beside the test kit.
+     *
+     * @throws IllegalStateException when the system properties that name its jars are missing
+     */
+    public static ServerBuild product() throws IOException {
+        String server = System.getProperty(PRODUCT_SERVER_PROPERTY);
+        String plugin = System.getProperty(PRODUCT_PLUGIN_PROPERTY);
+        if (server == null || plugin == null) {
+            throw new IllegalStateException("system properties " + PRODUCT_SERVER_PROPERTY + " and "
+                    + PRODUCT_PLUGIN_PROPERTY + " are missing; they name the patched server and the plugin");
+        }
+        return stock().withServerJar("product", Path.of(server), List.of(Path.of(plugin)));
     }
 
     /** This build with its server jar replaced by another one and further jars added, as the drop-in installer does. */
