@@ -49,7 +49,7 @@ public final class Demo {
             "  --seconds S           load before the power loss (8)",
             "  --warm-up S           load before that (8)",
             "  --sync-latency MS     how long an fsync takes on every disk (3)",
-            "  --flush-interval MS   cad.flush.interval of weak and CAD alike (200)",
+            "  --flush-interval MS   cad.flush.interval of weak, CAD and ORCA alike (200)",
             "  --seed N              of the load, the same in each mode (random)",
             "  --fi FILE             the failure-injector's program",
             "  --out DIR             where results, histories and the servers' logs go (out/demo)",
@@ -104,7 +104,7 @@ public final class Demo {
 
     private ExitCode run() throws Exception {
         List<Mode> modes = jars.present()
-                ? List.of(Mode.STOCK_NO_SYNC, Mode.WEAK, Mode.STRONG, Mode.CAD)
+                ? List.of(Mode.STOCK_NO_SYNC, Mode.WEAK, Mode.STRONG, Mode.IMMEDIATE, Mode.CAD, Mode.ORCA)
                 : List.of(Mode.STOCK_NO_SYNC, Mode.STOCK);
 
         System.out.printf("%d servers on loopback, %d clients, %d nodes of %d bytes, %.0f %% reads, fsync takes %.1f ms,%n"
@@ -168,7 +168,7 @@ public final class Demo {
      * has synced almost everything at any moment, and a demo would have to wait long for the loss that a weak mode allows.
      */
     private Map<String, String> flushSettings(Mode mode) {
-        return mode == Mode.WEAK || mode == Mode.CAD ? Map.of("cad.flush.interval", Long.toString(flushInterval)) : Map.of();
+        return Set.of(Mode.WEAK, Mode.CAD, Mode.ORCA).contains(mode) ? Map.of("cad.flush.interval", Long.toString(flushInterval)) : Map.of();
     }
 
     private static Duration duration(double seconds) {

@@ -8,7 +8,7 @@ import java.util.Set;
 
 /** What the rows of a demo prove, with the reasons. */
 record DemoVerdict(ExitCode code, List<String> reasons) {
-    /** Distinct values of the last second before the loss that must have been read, for the row of CAD to count. */
+    /** Distinct values of the last second before the loss that must have been read, for a row of CAD or ORCA to count. */
     static final long FRESH_VALUES_NEEDED = 1_000;
 
     DemoVerdict {
@@ -57,7 +57,7 @@ record DemoVerdict(ExitCode code, List<String> reasons) {
     /** Why a row shows nothing, if it does not. */
     static List<String> doubts(DemoRow row) {
         List<String> doubts = new ArrayList<>();
-        if (row.mode() == Mode.CAD) {
+        if (row.mode() == Mode.CAD || row.mode() == Mode.ORCA) {
             if (row.bytesDropped() == 0) {
                 doubts.add("the power loss dropped no bytes");
             }
@@ -78,6 +78,6 @@ record DemoVerdict(ExitCode code, List<String> reasons) {
 
     /** Stock's reads are local, so a reader at a slower server may see an older state; the others promise it away. */
     private static boolean keepsWhatWasRead(Mode mode) {
-        return mode == Mode.STRONG || mode == Mode.CAD;
+        return mode == Mode.STRONG || mode == Mode.CAD || mode == Mode.ORCA;
     }
 }

@@ -16,7 +16,9 @@ public enum Mode {
     IMMEDIATE("immediate", true, cad("immediate", "sync", "any")),
     STRONG("strong", true, cad("immediate", "sync", "leader")),
     WEAK("weak", true, cad("eventual", "async", "any")),
-    CAD("cad", true, cad("cad", "async", "leader"));
+    CAD("cad", true, cad("cad", "async", "leader")),
+    /** The paper's ORCA: as CAD, with reads at every server of the active set. */
+    ORCA("orca", true, cad("cad", "async", "active-set"));
 
     private final String label;
     private final boolean patched;

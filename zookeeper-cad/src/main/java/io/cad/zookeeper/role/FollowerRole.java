@@ -17,11 +17,6 @@ public final class FollowerRole extends Role implements FollowerCore.Actions {
         void report(long persisted, long applied);
 
         void requestFlush(long target);
-
-        void answer(HeartbeatAnswer answer);
-
-        /** Ends the connection: this leader cannot be followed. */
-        void refuse(String why);
     }
 
     private final FollowerCore core;
@@ -56,8 +51,12 @@ public final class FollowerRole extends Role implements FollowerCore.Actions {
         }
     }
 
-    /** On this connection, after the synchronisation. */
-    public void heartbeat(Heartbeat heartbeat) {
+    /**
+     * On this connection, after the synchronisation.
+     *
+     * @return what to answer, or null
+     */
+    public HeartbeatAnswer heartbeat(Heartbeat heartbeat) throws PeerLease.RefusedException {
         long persisted;
         long applied;
         synchronized (core) {
@@ -65,8 +64,9 @@ public final class FollowerRole extends Role implements FollowerCore.Actions {
             persisted = core.reportablePersisted();
             applied = core.reportableApplied();
         }
-        lease.heartbeat(heartbeat, persisted, applied, link::answer, link::refuse);
+        HeartbeatAnswer answer = lease.heartbeat(heartbeat, persisted, applied);
         pollReads();
+        return answer;
     }
 
     public void flushAsked(long target) {

@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class LeaderLeases implements LeaderLease.Actions, ActiveSet.Actions, ActiveSet.History {
 
-    /** Who receives heartbeats, and how far the leader's work is. All calls come under the lock of the epoch. */
+    /** Who receives heartbeats, and how far the leader's work is. All calls but the last come under the lock of the epoch. */
     interface Office {
         /** Sends what {@code heartbeats} has for each connection. */
         void heartbeat(Heartbeats heartbeats);
@@ -35,6 +35,9 @@ public final class LeaderLeases implements LeaderLease.Actions, ActiveSet.Action
 
         /** A moment has passed: time-outs, and the establishment of the epoch if it may be. */
         void tick(boolean waitOver, long now);
+
+        /** A round is over. */
+        void beaten();
     }
 
     /** The heartbeat of one round for each connection. */
@@ -167,6 +170,7 @@ public final class LeaderLeases implements LeaderLease.Actions, ActiveSet.Action
         long interval = Math.max(1, config.leases.heartbeat() / TICKS);
         for (long turn = 0; !ended; turn++) {
             beat(turn % TICKS == 0);
+            office.beaten();
             if (stuckWork != null) {
                 LOG.error("No {} has been done for {} ms (cad.stuck) although there is work: this leader steps down",
                     stuckWork, config.stuck / 1_000_000);

@@ -33,6 +33,9 @@ public final class LeaderRole extends Role implements LeaderCore.Actions, Leader
 
         void heartbeat(Object connection, Heartbeat heartbeat);
 
+        /** Heartbeats were sent or answered; called without locks. */
+        void heartbeatsMoved();
+
         /** Whether a server without the plugin votes here, so that no lease means anything. */
         boolean haveStockVoters();
 
@@ -233,6 +236,11 @@ public final class LeaderRole extends Role implements LeaderCore.Actions, Leader
                 }
             }
         });
+    }
+
+    @Override
+    public void beaten() {
+        learners.heartbeatsMoved();
     }
 
     @Override

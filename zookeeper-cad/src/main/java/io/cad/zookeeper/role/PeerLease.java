@@ -11,7 +11,6 @@ import io.cad.zookeeper.lease.ReadLease;
 import io.cad.zookeeper.lease.Ticket;
 import io.cad.zookeeper.metrics.CadMetrics;
 import java.io.IOException;
-import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -23,19 +22,22 @@ public final class PeerLease implements Promise.Actions, ReadLease.Actions {
 
     private static final Logger LOG = LoggerFactory.getLogger(PeerLease.class);
 
-    /** What a follower knows when a heartbeat arrives, and where its answer goes. */
+    /** What a follower knows when a heartbeat arrives, and what becomes of it. */
     private static final class Answering {
         final long persisted;
         final long applied;
-        final Consumer<HeartbeatAnswer> answers;
-        final Consumer<String> refusals;
+        HeartbeatAnswer answer;
+        boolean refused;
 
-        Answering(long persisted, long applied, Consumer<HeartbeatAnswer> answers, Consumer<String> refusals) {
+        Answering(long persisted, long applied) {
             this.persisted = persisted;
             this.applied = applied;
-            this.answers = answers;
-            this.refusals = refusals;
         }
+    }
+
+    /** The leader cannot be followed; the log says why. */
+    public static final class RefusedException extends Exception {
+        private static final long serialVersionUID = 1L;
     }
 
     /** Which process of the server this is; a later one has a higher number. */
@@ -114,14 +116,18 @@ public final class PeerLease implements Promise.Actions, ReadLease.Actions {
      * A heartbeat has arrived.
      *
      * @param persisted what this server has persisted, as far as it may say so
-     * @param answers takes the answer, if there is one, without blocking
-     * @param refusals takes the reason why this leader cannot be followed
+     * @return what to answer, at once and on the same connection; null for nothing. Whatever is promised later counts
+     *     this answer as sent, so it may leave outside of the monitor.
      */
-    synchronized void heartbeat(Heartbeat heartbeat, long persisted, long applied, Consumer<HeartbeatAnswer> answers,
-            Consumer<String> refusals) {
-        answering = new Answering(persisted, applied, answers, refusals);
-        LeaseClock.read((now, wall) -> reads.heartbeat(heartbeat, now, wall));
+    synchronized HeartbeatAnswer heartbeat(Heartbeat heartbeat, long persisted, long applied) throws RefusedException {
+        Answering now = new Answering(persisted, applied);
+        answering = now;
+        LeaseClock.read((time, wall) -> reads.heartbeat(heartbeat, time, wall));
         answering = null;
+        if (now.refused) {
+            throw new RefusedException();
+        }
+        return now.answer;
     }
 
     synchronized void check() {
@@ -159,19 +165,19 @@ public final class PeerLease implements Promise.Actions, ReadLease.Actions {
 
     @Override
     public void answer(Heartbeat heartbeat, Ticket ticket, long left) {
-        answering.answers.accept(new HeartbeatAnswer(heartbeat.epoch(), heartbeat.connection(), heartbeat.number(),
-            ticket, answering.persisted, answering.applied, left, HeartbeatAnswer.ROLE_FULL, incarnation));
+        answering.answer = new HeartbeatAnswer(heartbeat.epoch(), heartbeat.connection(), heartbeat.number(), ticket,
+            answering.persisted, answering.applied, left, HeartbeatAnswer.ROLE_FULL, incarnation);
     }
 
     @Override
     public void markedOut(ReadLease.MarkOut why) {
         CadMetrics.get().markedOut(why);
-        LOG.info("The read lease has ended: {}", why);
+        LOG.debug("The read lease has ended: {}", why);
     }
 
     @Override
     public void refuse(String why) {
         LOG.error("{}; this server does not follow that leader", why);
-        answering.refusals.accept(why);
+        answering.refused = true;
     }
 }

@@ -70,6 +70,11 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     private volatile LeaderRole role;
     private volatile boolean draining;
 
+    private static final long NOT_YET = Long.MAX_VALUE;
+    /** The newest heartbeat that had been sent when the newest membership was appended. */
+    private volatile long membershipAppended = NOT_YET;
+    private volatile boolean membershipWaits;
+
     CadLeader(QuorumPeer peer, CadLeaderZooKeeperServer server, CadConfig config) throws IOException, X509Exception {
         super(peer, server);
         this.lease = CadPeer.lease(peer, config);
@@ -258,6 +263,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
         case Packets.HEARTBEAT_ANSWER:
             if (current != null) {
                 current.answered(handler, HeartbeatAnswer.decode(packet.getData()));
+                heartbeatsMoved();
             }
             return true;
         default:
@@ -417,10 +423,14 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     @Override
     public synchronized void processAck(long sid, long zxid, SocketAddress followerAddr) {
         super.processAck(sid, zxid, followerAddr);
-        // What was logged while an earlier entry waited has its acknowledgements but not its turn.
+        commitWhatMay();
+    }
+
+    /** What was logged while an earlier entry waited has its acknowledgements but not its turn. */
+    private synchronized void commitWhatMay() {
         while (allowedToCommit && !outstandingProposals.isEmpty()) {
             Proposal next = outstandingProposals.get(lastCommitted + 1);
-            if (next == null || !next.hasAllQuorums() || !tryToCommit(next, lastCommitted + 1, followerAddr)) {
+            if (next == null || !next.hasAllQuorums() || !tryToCommit(next, lastCommitted + 1, null)) {
                 return;
             }
         }
@@ -428,21 +438,51 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
 
     @Override
     public Proposal propose(Request request) throws XidRolloverException {
+        boolean membership = request.getHdr().getType() == OpCode.reconfig;
+        if (membership) {
+            membershipAppended = NOT_YET;
+        }
         Proposal proposal = super.propose(request);
         proposed = request.zxid;
-        if (request.getHdr().getType() == OpCode.reconfig) {
+        if (membership) {
             membershipChanged();
+            membershipAppended = role.lastHeartbeat();
         }
         return proposal;
     }
 
     @Override
     public synchronized boolean tryToCommit(Proposal proposal, long zxid, SocketAddress followerAddr) {
+        if (isMembership(proposal) && !mayMembershipCommit()) {
+            membershipWaits = true;
+            return false;
+        }
         boolean committed = super.tryToCommit(proposal, zxid, followerAddr);
-        if (committed && proposal.request != null && proposal.request.getHdr().getType() == OpCode.reconfig) {
+        if (committed && isMembership(proposal)) {
+            membershipWaits = false;
             membershipChanged();
         }
         return committed;
+    }
+
+    private static boolean isMembership(Proposal proposal) {
+        return proposal.request != null && proposal.request.getHdr().getType() == OpCode.reconfig;
+    }
+
+    /**
+     * A membership takes effect only when quorums of the old and the new one have answered a heartbeat that was sent
+     * after it was appended (rule E9): else an old leader could still have a lease from the old one alone.
+     */
+    private boolean mayMembershipCommit() {
+        return haveStockVoters() || role.isAnsweredAfter(membershipAppended);
+    }
+
+    /** A heartbeat was sent or answered: a membership may have waited for that. */
+    @Override
+    public void heartbeatsMoved() {
+        if (membershipWaits && mayMembershipCommit()) {
+            commitWhatMay();
+        }
     }
 
     /**

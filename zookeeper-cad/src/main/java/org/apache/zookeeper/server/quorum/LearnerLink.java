@@ -12,6 +12,7 @@ import io.cad.zookeeper.role.Role;
 import io.cad.zookeeper.wire.EpochAck;
 import io.cad.zookeeper.wire.Hello;
 import io.cad.zookeeper.wire.Packets;
+import java.io.IOException;
 import org.apache.zookeeper.server.ZKDatabase;
 import org.apache.zookeeper.server.util.ZxidUtils;
 import org.slf4j.Logger;
@@ -41,6 +42,7 @@ final class LearnerLink implements FollowerRole.Link {
     private volatile boolean synchronised;
     private volatile QuorumPacket earlyDurable;
     private volatile long earlyFlush;
+    private final Outbox.Writer writer;
     private final Outbox outbox;
 
     LearnerLink(CadConfig config, Learner learner, boolean votes, Outbox.Writer writer) {
@@ -48,6 +50,7 @@ final class LearnerLink implements FollowerRole.Link {
         this.learner = learner;
         this.votes = votes;
         this.lease = CadPeer.lease(learner.self, config);
+        this.writer = writer;
         this.outbox = new Outbox(writer);
     }
 
@@ -75,7 +78,7 @@ final class LearnerLink implements FollowerRole.Link {
     }
 
     /** Sees every packet as it arrives. */
-    void incoming(QuorumPacket packet) {
+    void incoming(QuorumPacket packet) throws IOException {
         FollowerRole current = role;
         switch (packet.getType()) {
         case Leader.LEADERINFO:
@@ -102,7 +105,7 @@ final class LearnerLink implements FollowerRole.Link {
             break;
         case Packets.HEARTBEAT:
             if (synchronised) {
-                current.heartbeat(Heartbeat.decode(packet.getData()));
+                answer(current, Heartbeat.decode(packet.getData()));
             }
             break;
         case Packets.FLUSH:
@@ -117,6 +120,18 @@ final class LearnerLink implements FollowerRole.Link {
             break;
         default:
             break;
+        }
+    }
+
+    /** By the thread that reads, as upstream answers pings: the fewer hands, the sooner. */
+    private void answer(FollowerRole current, Heartbeat heartbeat) throws IOException {
+        try {
+            HeartbeatAnswer answer = current.heartbeat(heartbeat);
+            if (answer != null) {
+                writer.write(Packets.heartbeatAnswer(answer));
+            }
+        } catch (PeerLease.RefusedException e) {
+            throw new IOException("This leader cannot be followed", e);
         }
     }
 
@@ -177,16 +192,6 @@ final class LearnerLink implements FollowerRole.Link {
     @Override
     public void requestFlush(long target) {
         outbox.requestFlush(epoch, target);
-    }
-
-    @Override
-    public void answer(HeartbeatAnswer answer) {
-        outbox.answer(answer);
-    }
-
-    @Override
-    public void refuse(String why) {
-        learner.closeSocket();
     }
 
     /** The connection ends. */

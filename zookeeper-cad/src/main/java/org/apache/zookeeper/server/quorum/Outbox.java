@@ -2,16 +2,15 @@
 package org.apache.zookeeper.server.quorum;
 
 import io.cad.zookeeper.core.Indices;
-import io.cad.zookeeper.lease.HeartbeatAnswer;
 import io.cad.zookeeper.wire.Packets;
 import java.io.IOException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Writes a learner's answers to heartbeats, reports and flush requests from a
- * thread of its own, so that a stuck link stops nobody who holds a lock. Only
- * the newest of each counts, so three slots are the whole queue.
+ * Writes a learner's reports and flush requests from a thread of its own, so
+ * that a stuck link stops nobody who holds a lock. Only the newest of each
+ * counts, so two slots are the whole queue.
  */
 final class Outbox implements Runnable {
 
@@ -30,7 +29,6 @@ final class Outbox implements Runnable {
     private long persisted;
     private long applied;
     private long wanted = Indices.NONE;
-    private HeartbeatAnswer owedAnswer;
 
     Outbox(Writer writer) {
         this.writer = writer;
@@ -58,11 +56,6 @@ final class Outbox implements Runnable {
         notifyAll();
     }
 
-    synchronized void answer(HeartbeatAnswer answer) {
-        owedAnswer = answer;
-        notifyAll();
-    }
-
     synchronized void stop() {
         stopped = true;
         notifyAll();
@@ -71,11 +64,10 @@ final class Outbox implements Runnable {
     @Override
     public void run() {
         while (true) {
-            QuorumPacket answer;
             QuorumPacket report;
             QuorumPacket request;
             synchronized (this) {
-                while (!stopped && !reportOwed && wanted == Indices.NONE && owedAnswer == null) {
+                while (!stopped && !reportOwed && wanted == Indices.NONE) {
                     try {
                         wait();
                     } catch (InterruptedException e) {
@@ -86,17 +78,12 @@ final class Outbox implements Runnable {
                 if (stopped) {
                     return;
                 }
-                answer = owedAnswer == null ? null : Packets.heartbeatAnswer(owedAnswer);
                 report = reportOwed ? Packets.report(epoch, persisted, applied) : null;
                 request = wanted == Indices.NONE ? null : Packets.flushRequest(epoch, wanted);
-                owedAnswer = null;
                 reportOwed = false;
                 wanted = Indices.NONE;
             }
             try {
-                if (answer != null) {
-                    writer.write(answer);
-                }
                 if (request != null) {
                     writer.write(request);
                 }
