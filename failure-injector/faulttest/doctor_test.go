@@ -40,6 +40,12 @@ var uses = map[string][]string{
 	"proc kill":     {"proc", "kill", "p"},
 	"proc list":     {"proc", "list"},
 	"proc remove":   {"proc", "remove", "p"},
+	"clock create":  {"clock", "create", "c2"},
+	"clock env":     {"clock", "env", "c"},
+	"clock set":     {"clock", "set", "c", "--clock", "raw", "--rate", "1.1"},
+	"clock show":    {"clock", "show", "c"},
+	"clock list":    {"clock", "list"},
+	"clock destroy": {"clock", "destroy", "c"},
 	"net block":     {"net", "block", "--from", "h", "--to", "g"},
 	"net unblock":   {"net", "unblock", "--from", "h", "--to", "g"},
 	"net link":      {"net", "link", "--from", "h", "--to", "g", "--delay", "1ms"},
@@ -82,7 +88,12 @@ func TestDoctorTellsTheTruth(t *testing.T) {
 				}
 				fitest.FI(t, run, nil, "host", "add", "h", "--kind", c.On, "--net", network)
 				fitest.FI(t, run, nil, "host", "add", "g", "--kind", c.On, "--net", network)
-				fitest.FI(t, run, nil, "proc", "start", "p", "--host", "h", "--", "sleep", "100")
+				start := []string{"proc", "start", "p", "--host", "h"}
+				if strings.HasPrefix(c.Verb, "clock") {
+					fitest.FI(t, run, nil, "clock", "create", "c")
+					start = append(start, "--clock", "c")
+				}
+				fitest.FI(t, run, nil, append(start, "--", "sleep", "100")...)
 				if c.Verb == "proc restart" {
 					fitest.FI(t, run, nil, "proc", "crash", "p")
 				}
@@ -104,7 +115,7 @@ func TestDoctorTellsTheTruth(t *testing.T) {
 	}
 	for _, l := range strings.Split(string(help), "\n") {
 		f := strings.Fields(l)
-		if len(f) > 2 && f[0] == "fi" && (f[1] == "disk" || f[1] == "host" || f[1] == "proc" || f[1] == "net") && !listed[f[1]+" "+f[2]] {
+		if len(f) > 2 && f[0] == "fi" && (f[1] == "disk" || f[1] == "host" || f[1] == "proc" || f[1] == "net" || f[1] == "clock") && !listed[f[1]+" "+f[2]] {
 			t.Errorf("doctor does not list %s %s", f[1], f[2])
 		}
 	}

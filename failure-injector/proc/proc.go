@@ -27,6 +27,7 @@ type Spec struct {
 	Name  string   `json:"name"`
 	Host  string   `json:"host,omitempty"`
 	Disk  string   `json:"disk,omitempty"`
+	Clock string   `json:"clock,omitempty"`
 	Dir   string   `json:"dir"`
 	Args  []string `json:"args"`
 	Env   []string `json:"env"` // added to the environment of whoever starts it

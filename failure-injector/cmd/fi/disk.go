@@ -143,6 +143,11 @@ func diskEnv(c *call) error {
 	if err != nil {
 		return err
 	}
+	return c.printEnv(env)
+}
+
+// printEnv shows what a process needs in its environment.
+func (c *call) printEnv(env []string) error {
 	vars := map[string]string{}
 	for _, e := range env {
 		k, v, _ := strings.Cut(e, "=")

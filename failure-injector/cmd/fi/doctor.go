@@ -47,7 +47,7 @@ func doctor(c *call) error {
 	}
 	var cells []cell
 	for _, group := range groupOrder {
-		on := map[string][]string{"disk": {"preload", "lossfs"}, "host": {"loopback", "netns"}, "proc": {"loopback", "netns"}, "net": {"loopback", "netns"}}[group]
+		on := map[string][]string{"disk": {"preload", "lossfs"}, "host": {"loopback", "netns"}, "proc": {"loopback", "netns"}, "net": {"loopback", "netns"}, "clock": {"loopback", "netns"}}[group]
 		for _, v := range groups[group] {
 			for _, o := range on {
 				name := group + " " + v.name
@@ -60,6 +60,8 @@ func doctor(c *call) error {
 					if tun().OK {
 						w = ""
 					}
+				case group == "clock" && w == "":
+					w = why["preload"] // the same C library
 				case group == "net" && o == loopback:
 					w = "its network is the machine's"
 				}
@@ -90,7 +92,7 @@ func doctor(c *call) error {
 }
 
 func glibc() check {
-	k := check{Name: "glibc", backend: "preload", Enables: "disks with the preload backend"}
+	k := check{Name: "glibc", backend: "preload", Enables: "disks with the preload backend, clocks"}
 	for _, p := range []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"} {
 		if _, err := os.Stat(p); err == nil {
 			k.OK, k.Detail = true, p

@@ -95,6 +95,7 @@ func init() { // verbs print the table, so it cannot be an initial value
 		"disk":   diskVerbs,
 		"proc":   procVerbs,
 		"net":    netVerbs,
+		"clock":  clockVerbs,
 		"status": {{"", "", "the daemon and the disks of the run directory", runStatus}},
 		"heal":   {{"", "--all", "take every fault and delay back", heal}},
 		"down":   {{"", "--all", "end everything of the run directory; safe at any time, also after the daemon was killed", down}},

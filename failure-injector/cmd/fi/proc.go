@@ -13,12 +13,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cad/failure-injector/clock"
 	"cad/failure-injector/disk"
 	"cad/failure-injector/proc"
 )
 
 var procVerbs = []verb{
-	{"start", "NAME [--host H] [--disk D] [--dir DIR] -- COMMAND...", "start a process, on a disk if one is named; it outlives this command", procStart},
+	{"start", "NAME [--host H] [--disk D] [--clock C] [--dir DIR] -- COMMAND...", "start a process, on a disk and with clocks if they are named; it outlives this command", procStart},
 	{"kill", "NAME [--signal TERM] [--wait D]", "send a signal and wait until the process is gone", procKill},
 	{"stop", "NAME", "pause (SIGSTOP)", procStop},
 	{"cont", "NAME", "go on (SIGCONT)", procCont},
@@ -46,6 +47,7 @@ func procStart(c *call) error {
 	var p proc.Spec
 	c.flags.StringVar(&p.Host, "host", "", "")
 	c.flags.StringVar(&p.Disk, "disk", "", "")
+	c.flags.StringVar(&p.Clock, "clock", "", "")
 	c.flags.StringVar(&p.Dir, "dir", "", "")
 	args := c.args
 	for i, a := range args {
@@ -72,6 +74,17 @@ func procStart(c *call) error {
 		if p.Env, err = backendOf(c.run, spec).Env(); err != nil {
 			return err
 		}
+	}
+	if p.Clock != "" {
+		k, err := clock.Open(c.run, p.Clock)
+		if err != nil {
+			return err
+		}
+		env, err := k.Env()
+		if err != nil {
+			return err
+		}
+		p.Env = joinEnv(p.Env, env)
 	}
 	p, err := startProc(c.run, p)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 // Verbs on a whole run directory.
 
-var groupOrder = []string{"host", "disk", "proc", "net", "status", "heal", "down", "daemon", "doctor"}
+var groupOrder = []string{"host", "disk", "proc", "net", "clock", "status", "heal", "down", "daemon", "doctor"}
 
 func backendOf(run disk.Run, spec disk.Spec) backend {
 	if spec.Backend == "lossfs" {
@@ -109,7 +109,7 @@ func heal(c *call) error {
 	if err := contAll(c.run); err != nil {
 		return err
 	}
-	if err := healNet(c.run); err != nil {
+	if err := errors.Join(healNet(c.run), healClocks(c.run)); err != nil {
 		return err
 	}
 	return c.print(map[string]any{"healed": healed}, "no faults on "+strings.Join(healed, ", "))
@@ -150,7 +150,7 @@ func down(c *call) error {
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
-	for _, f := range []string{"daemon.sock", "daemon.lock", "daemon.log", "lib", "disks", "procs", "hosts"} {
+	for _, f := range []string{"daemon.sock", "daemon.lock", "daemon.log", "lib", "disks", "procs", "hosts", "clocks"} {
 		os.RemoveAll(filepath.Join(string(c.run), f))
 	}
 	os.Remove(string(c.run)) // if nothing else is in it

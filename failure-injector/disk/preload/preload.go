@@ -9,7 +9,6 @@ package preload
 
 import (
 	"bytes"
-	"crypto/sha256"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -25,6 +24,7 @@ import (
 
 	"cad/failure-injector/disk"
 	"cad/failure-injector/disk/control"
+	"cad/failure-injector/internal/unpack"
 )
 
 //go:embed shim/libfi-disk.so
@@ -113,40 +113,9 @@ func (d *Disk) file(name string) string { return filepath.Join(d.dir, name) }
 // Control opens the disk's control file.
 func (d *Disk) Control() (*control.Control, error) { return control.Map(d.file("control")) }
 
-// tool unpacks one of the embedded files into the run directory, once.
-func (d *Disk) tool(name string, content []byte) (string, error) {
-	sum := sha256.Sum256(content)
-	path, err := filepath.Abs(filepath.Join(string(d.run), "lib", fmt.Sprintf("%x", sum[:6]), name))
-	if err != nil {
-		return "", err
-	}
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return "", err
-	}
-	temp, err := os.CreateTemp(filepath.Dir(path), name)
-	if err != nil {
-		return "", err
-	}
-	defer os.Remove(temp.Name())
-	_, err = temp.Write(content)
-	if err == nil {
-		err = temp.Chmod(0o755)
-	}
-	if e := temp.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return "", err
-	}
-	return path, os.Rename(temp.Name(), path)
-}
-
 // Env is what a process needs in its environment to live on the disk.
 func (d *Disk) Env() ([]string, error) {
-	so, err := d.tool("libfi-disk.so", sharedObject)
+	so, err := unpack.File(d.run, "libfi-disk.so", sharedObject)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +128,7 @@ func (d *Disk) Env() ([]string, error) {
 
 // Sync makes the live tree durable as it is, whoever wrote it.
 func (d *Disk) Sync() error {
-	program, err := d.tool("fi-disk-sync", syncProgram)
+	program, err := unpack.File(d.run, "fi-disk-sync", syncProgram)
 	if err != nil {
 		return err
 	}

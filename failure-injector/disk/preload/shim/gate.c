@@ -9,8 +9,8 @@ static __thread bool exact_timers; // timer slack is a property of the thread
 static __thread bool write_half;
 
 static uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    struct timespec t; // by the machine's clock, whatever the process is told
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -21,8 +21,10 @@ void fi_sleep_until(uint64_t ns) {
         exact_timers = true;
     }
     struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+    int saved = errno;
+    while (syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) != 0 && errno == EINTR)
         ;
+    errno = saved;
 }
 
 static uint64_t mix(uint64_t x) { // splitmix64: the n-th sample depends on seed and n only
