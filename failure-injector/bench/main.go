@@ -116,14 +116,16 @@ func bench(fi string, asJSON bool) error {
 				emit(f, fmt.Sprintf("%-8s append 512 B and flush, +%-6s p50 %8.1f us  p99 %8.1f us  %8.0f/s", backend, added, f.P50, f.P99, f.PerS))
 			}
 		}
-		start := time.Now()
+		crash := []string{"disk", "crash"}
 		for k := range 5 {
-			if _, err := call("disk", "crash", fmt.Sprint(backend, k)); err != nil {
-				return err
-			}
+			crash = append(crash, fmt.Sprint(backend, k))
+		}
+		start := time.Now()
+		if _, err := call(crash...); err != nil {
+			return err
 		}
 		c := crashes{backend, 5, float64(time.Since(start).Microseconds()) / 1000}
-		emit(c, fmt.Sprintf("%-8s power loss of 5 disks with 10 MB each, by 5 commands: %.1f ms", backend, c.Millis))
+		emit(c, fmt.Sprintf("%-8s power loss of 5 disks with 10 MB each, by one command: %.1f ms", backend, c.Millis))
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ import (
 	"cad/failure-injector/disk"
 	"cad/failure-injector/disk/control"
 	"cad/failure-injector/disk/lossfs"
+	"cad/failure-injector/faultlog"
 	"cad/failure-injector/wan"
 )
 
@@ -301,7 +302,7 @@ func (s *server) do(q Request) (any, error) {
 	case "log":
 		return v.Log(), nil
 	case "trigger":
-		return true, v.AddTrigger(*q.Trigger)
+		return true, v.AddTrigger(*q.Trigger, func(path string) { s.logTrigger(q.Disk, *q.Trigger, path) })
 	case "untrigger":
 		v.ClearTriggers()
 		return true, nil
@@ -311,6 +312,19 @@ func (s *server) do(q Request) (any, error) {
 		return true, s.destroy(q.Disk, v)
 	}
 	return nil, fmt.Errorf("the daemon knows no verb %q: another version of fi started it; `fi down --all`", q.Verb)
+}
+
+// logTrigger writes what a trigger does into the log of faults, as a mark: it is
+// not a verb that could be repeated.
+func (s *server) logTrigger(disk string, t lossfs.Trigger, path string) {
+	e := faultlog.Begin()
+	when := map[bool]string{true: "before", false: "after"}[t.Before]
+	e.Mark = fmt.Sprintf("trigger: %s of disk %s %s %s of %s", t.Action, disk, when, t.Op, path)
+	go func() {
+		if err := faultlog.Append(s.run, e); err != nil {
+			fmt.Fprintln(os.Stderr, "fi daemon: log of faults:", err)
+		}
+	}()
 }
 
 func (s *server) wide(q Request) (any, error) {

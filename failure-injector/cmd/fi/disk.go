@@ -3,10 +3,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,7 +39,7 @@ var diskVerbs = []verb{
 	{"fault", "NAME [--eio-fsync N] [--eio-read N] [--eio-write N] [--short-write N] [--times K] [--enospc on|off] [--freeze on|off] [--clear]", "make the Nth operation from now fail (K times), or all that need space, or make all wait", diskFault},
 	{"sync", "NAME", "make everything on the disk durable, also what processes outside wrote", diskSync},
 	{"stat", "NAME", "operations seen, delays and faults in force, what is not durable", diskStat},
-	{"crash", "NAME [--torn] [--seed N] [--wait D] [--force]", "cut the power: what was not synced is gone when this returns", diskCrash},
+	{"crash", "NAME... [--torn] [--seed N] [--wait D] [--force]", "cut the power: what was not synced is gone when this returns", diskCrash},
 	{"destroy", "NAME [--force]", "forget the disk; LIVE stays as it is", diskDestroy},
 	{"trigger", "NAME --before|--after OP --path GLOB [--nth N] --action crash|eio|freeze, or --clear", "lossfs: act at a chosen operation, once", diskTrigger},
 	{"corrupt", "NAME --path FILE --offset N --length N [--seed N]", "lossfs: flip a bit in each byte of a range, live and durable", diskCorrupt},
@@ -301,20 +303,58 @@ func diskCrash(c *call) error {
 	c.flags.Uint64Var(&o.Seed, "seed", 1, "")
 	c.flags.BoolVar(&o.Force, "force", false, "")
 	c.flags.DurationVar(&o.Wait, "wait", 2*time.Second, "")
-	d, _, err := openDisk(c, 1)
-	if err != nil {
+	if err := c.parse(-1); err != nil {
 		return err
 	}
-	r, err := d.Crash(o)
-	if err != nil {
-		return err
+	if len(c.args) == 0 {
+		return usagef("which disk?")
 	}
-	text := fmt.Sprintf("power lost on disk %s: %d files and %d bytes gone, %d files went back, %d names are back (%.1f ms)",
-		r.Name, r.FilesLost, r.BytesLost, r.FilesReverted, r.FilesRestored, r.Millis)
-	if r.Torn {
-		text += fmt.Sprintf("; %d unsynced bytes survived; seed %d", r.BytesTorn, r.Seed)
+	all, err := crashDisks(c.run, c.args, o)
+	var lines []string
+	for _, r := range all {
+		text := fmt.Sprintf("power lost on disk %s: %d files and %d bytes gone, %d files went back, %d names are back (%.1f ms)",
+			r.Name, r.FilesLost, r.BytesLost, r.FilesReverted, r.FilesRestored, r.Millis)
+		if r.Torn {
+			text += fmt.Sprintf("; %d unsynced bytes survived; seed %d", r.BytesTorn, r.Seed)
+		}
+		lines = append(lines, text)
 	}
-	return c.print(r, text)
+	var answer any = map[string]any{"disks": all}
+	if len(c.args) == 1 && len(all) == 1 {
+		answer = all[0]
+	}
+	if len(all) > 0 {
+		err = errors.Join(err, c.print(answer, strings.Join(lines, "\n")))
+	}
+	return err
+}
+
+// crashDisks takes the power from several disks at once. Each gets a seed of
+// its own. Disks that could be crashed are reported even if others could not.
+func crashDisks(run disk.Run, names []string, o disk.CrashOptions) ([]disk.Crash, error) {
+	disks := make([]backend, len(names))
+	for k, name := range names { // all are there, or no power is lost
+		spec, err := run.Load(name)
+		if err != nil {
+			return nil, err
+		}
+		disks[k] = backendOf(run, spec)
+	}
+	reports, failed := make([]disk.Crash, len(names)), make([]error, len(names))
+	var all sync.WaitGroup
+	for k, d := range disks {
+		each := o
+		each.Seed += uint64(k)
+		all.Go(func() { reports[k], failed[k] = d.Crash(each) })
+	}
+	all.Wait()
+	done := []disk.Crash{}
+	for k, r := range reports {
+		if failed[k] == nil {
+			done = append(done, r)
+		}
+	}
+	return done, errors.Join(failed...)
 }
 
 func diskDestroy(c *call) error {

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"cad/failure-injector/disk"
+	"cad/failure-injector/faultlog"
 	"cad/failure-injector/host"
 )
 
@@ -47,6 +48,7 @@ type call struct {
 	json  bool
 	run   disk.Run
 	out   io.Writer
+	said  any // what it answered, for the log
 }
 
 // parse takes flags anywhere among n positional arguments; n < 0: any number.
@@ -71,6 +73,7 @@ func (c *call) parse(n int) error {
 
 // print writes v as JSON, or as text if the caller did not ask for JSON.
 func (c *call) print(v any, text string) error {
+	c.said = v
 	if !c.json {
 		_, err := fmt.Fprintln(c.out, text)
 		return err
@@ -96,6 +99,9 @@ func init() { // verbs print the table, so it cannot be an initial value
 		"proc":   procVerbs,
 		"net":    netVerbs,
 		"clock":  clockVerbs,
+		"plan":   planVerbs,
+		"health": {{"", "zookeeper|redis --at ADDRESS:PORT [--host H] [--wait D]", "does the server acknowledge a write? Exit code 2: it does not", checkServer}},
+		"log":    {{"", "", "what was done, with monotonic time stamps", showLog}},
 		"status": {{"", "", "the daemon and the disks of the run directory", runStatus}},
 		"heal":   {{"", "--all", "take every fault and delay back", heal}},
 		"down":   {{"", "--all", "end everything of the run directory; safe at any time, also after the daemon was killed", down}},
@@ -121,7 +127,15 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-func run(args []string, out, errs io.Writer) int {
+func run(args []string, out, errs io.Writer) int { return runStep(args, out, errs, 0) }
+
+// Verbs that change nothing that a history could show.
+var looking = map[string]bool{"list": true, "env": true, "stat": true, "log": true, "show": true, "status": true}
+
+var lookingGroups = map[string]bool{"status": true, "doctor": true, "daemon": true, "plan": true, "health": true, "log": true}
+
+// runStep is run as a step of a plan (from 1; 0: by itself).
+func runStep(args []string, out, errs io.Writer, step int) int {
 	// --json and --run may also come first: what follows -- belongs to others.
 	general := flag.NewFlagSet("fi", flag.ContinueOnError)
 	general.SetOutput(io.Discard)
@@ -157,12 +171,48 @@ func run(args []string, out, errs io.Writer) int {
 	c.flags.SetOutput(io.Discard)
 	c.flags.BoolVar(&c.json, "json", *asJSON, "JSON on standard output")
 	c.flags.StringVar((*string)(&c.run), "run", *runDir, "run directory (also FI_RUN)")
+	entry := faultlog.Begin()
+	entry.Do, entry.Step = ownArgs(args), step
 	err := v.do(c)
+	code := explain(err, path, v.args, errs)
+	// The end of a run takes its log with it, unless that is kept elsewhere.
+	if code == exitUsage || looking[v.name] || lookingGroups[args[0]] || (args[0] == "down" && os.Getenv("FI_LOG") == "") {
+		return code
+	}
+	entry.Exit, entry.Result = code, c.said
+	if err != nil {
+		entry.Error = err.Error()
+	}
+	if err := faultlog.Append(c.run, entry); err != nil {
+		fmt.Fprintf(errs, "fi %s: not written to the log of faults: %v\n", path, err)
+	}
+	return code
+}
+
+// ownArgs leaves out what is the same for all verbs of a run.
+func ownArgs(args []string) []string {
+	var own []string
+	for i := 0; i < len(args); i++ {
+		switch name := strings.TrimLeft(args[i], "-"); {
+		case args[i] == "--":
+			return append(own, args[i:]...)
+		case len(name) < len(args[i]) && name == "run":
+			i++
+		case len(name) < len(args[i]) && (name == "json" || strings.HasPrefix(name, "run=")):
+		default:
+			own = append(own, args[i])
+		}
+	}
+	return own
+}
+
+// explain says why a verb did not do its work, and chooses the exit code.
+func explain(err error, path, usage string, errs io.Writer) int {
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, flag.ErrHelp), errors.Is(err, errUsage):
-		fmt.Fprintf(errs, "fi %s: %v\nusage: fi %s %s\n", path, err, path, v.args)
+		fmt.Fprintf(errs, "fi %s: %v\nusage: fi %s %s\n", path, err, path, usage)
 		return exitUsage
 	case errors.Is(err, disk.ErrInUse), errors.Is(err, errRefused):
 		fmt.Fprintf(errs, "fi %s: %v\n", path, err)

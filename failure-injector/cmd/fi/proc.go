@@ -49,13 +49,7 @@ func procStart(c *call) error {
 	c.flags.StringVar(&p.Disk, "disk", "", "")
 	c.flags.StringVar(&p.Clock, "clock", "", "")
 	c.flags.StringVar(&p.Dir, "dir", "", "")
-	args := c.args
-	for i, a := range args {
-		if a == "--" {
-			c.args, p.Args = args[:i], args[i+1:]
-			break
-		}
-	}
+	p.Args = c.commandAfter()
 	if err := c.parse(1); err != nil {
 		return err
 	}
@@ -177,20 +171,9 @@ func cut(run disk.Run, procs []proc.Spec, disks []string, o disk.CrashOptions) (
 			return loss, err
 		}
 	}
-	for k, name := range disks {
-		spec, err := run.Load(name)
-		if err != nil {
-			return loss, err
-		}
-		each := o
-		each.Seed += uint64(k)
-		r, err := backendOf(run, spec).Crash(each)
-		if err != nil {
-			return loss, err
-		}
-		loss.Disks = append(loss.Disks, r)
-	}
-	return loss, nil
+	var err error
+	loss.Disks, err = crashDisks(run, disks, o)
+	return loss, err
 }
 
 func (c *call) printLoss(l powerLoss) error {

@@ -15,11 +15,12 @@ import (
 	"cad/failure-injector/disk/control"
 	"cad/failure-injector/disk/preload"
 	"cad/failure-injector/disk/remote"
+	"cad/failure-injector/faultlog"
 )
 
 // Verbs on a whole run directory.
 
-var groupOrder = []string{"host", "disk", "proc", "net", "clock", "status", "heal", "down", "daemon", "doctor"}
+var groupOrder = []string{"host", "disk", "proc", "net", "clock", "plan", "health", "log", "status", "heal", "down", "daemon", "doctor"}
 
 func backendOf(run disk.Run, spec disk.Spec) backend {
 	if spec.Backend == "lossfs" {
@@ -150,7 +151,7 @@ func down(c *call) error {
 	if err := errors.Join(failed...); err != nil {
 		return err
 	}
-	for _, f := range []string{"daemon.sock", "daemon.lock", "daemon.log", "lib", "disks", "procs", "hosts", "clocks"} {
+	for _, f := range []string{"daemon.sock", "daemon.lock", "daemon.log", "lib", "disks", "procs", "hosts", "clocks", faultlog.Name} {
 		os.RemoveAll(filepath.Join(string(c.run), f))
 	}
 	os.Remove(string(c.run)) // if nothing else is in it

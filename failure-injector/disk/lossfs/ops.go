@@ -138,6 +138,7 @@ func (v *Volume) fireLocked(l *life, before bool, kind, p string) fuse.Status {
 			continue
 		}
 		t.Fired = true
+		t.tell(p)
 		switch t.Action {
 		case ActEIO:
 			st = eio

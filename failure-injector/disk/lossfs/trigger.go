@@ -26,6 +26,7 @@ type Trigger struct {
 	Action string `json:"action"`
 	Seen   uint64 `json:"seen"`
 	Fired  bool   `json:"fired"`
+	tell   func(path string)
 }
 
 // Check says what is wrong with a trigger.
@@ -66,8 +67,9 @@ func (t *Trigger) matches(kind, p string) bool {
 	return ok
 }
 
-// AddTrigger arms a trigger.
-func (v *Volume) AddTrigger(t Trigger) error {
+// AddTrigger arms a trigger; tell is called when it acts, and must not wait.
+func (v *Volume) AddTrigger(t Trigger, tell func(path string)) error {
+	t.tell = tell
 	if err := t.Check(); err != nil {
 		return err
 	}
