@@ -144,3 +144,48 @@ func replay(mode string, ops []op) *model {
 	}
 	return m
 }
+
+// A process that is killed while a link is refused, because the name is taken,
+// has changed nothing. (Once, whoever came next took the name for the link.)
+func TestPreloadKilledInRefusedLink(t *testing.T) {
+	root := scratch(t)
+	for k := range 60 {
+		live := filepath.Join(root, "live")
+		s, err := makePreload(root, live, disk.Ext4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env, err := s.Env()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := opexec.Begin(append(env, "OPEXEC_ACK=1"), live)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := []string{"o 0 f0 c 0 0 0", "w 0 - - 0 5 1", "o 1 f1 c 0 0 0", "w 1 - - 0 50 2", "f 0 - - 0 0 0", "f 1 - - 0 0 0"}
+		go l.Send(append(slices.Clone(before), slices.Repeat([]string{"l 0 f1 f0 0 0 0"}, 1000)...))
+		for acked := 0; l.Out.Scan() && acked < len(before)+k; acked++ {
+		}
+		l.Kill()
+		l.End()
+		second, err := opexec.Begin(env, live)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answers, err := second.Do([]string{"o 0 f2 c 0 0 0", "f 0 - - 0 0 0"}); err != nil || answers[1] != "0 0" {
+			t.Fatal(answers, err)
+		}
+		second.End()
+		if _, err := s.Crash(disk.CrashOptions{Wait: 10 * time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		for name, size := range map[string]int64{"f0": 5, "f1": 50, "f2": 0} {
+			if st, err := os.Stat(filepath.Join(live, name)); err != nil || st.Size() != size {
+				t.Fatalf("try %d: %s: %v bytes, %v; want %d", k, name, st.Size(), err, size)
+			}
+		}
+		s.Destroy(true)
+		os.RemoveAll(live)
+	}
+}

@@ -4,7 +4,6 @@
 package fitest
 
 import (
-	"encoding/json"
 	"net"
 	"os"
 	"os/exec"
@@ -13,22 +12,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"cad/failure-injector/client"
 )
 
 // FI runs the binary and decodes its JSON.
 func FI(t *testing.T, run string, into any, args ...string) {
 	t.Helper()
-	cmd := exec.Command(Binary(t), append([]string{"--json", "--run", run}, args...)...)
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("fi %s: %v: %s", strings.Join(args, " "), err, errs.String())
-	}
-	if into != nil {
-		if err := json.Unmarshal(out, into); err != nil {
-			t.Fatalf("fi %s printed %q: %v", strings.Join(args, " "), out, err)
-		}
+	if err := (client.Client{Binary: Binary(t), Run: run}).Call(into, args...); err != nil {
+		t.Fatalf("fi %s: %v", strings.Join(args, " "), err)
 	}
 }
 

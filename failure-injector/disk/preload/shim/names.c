@@ -148,10 +148,11 @@ static void recover(void *unused) {
     if (type == FI_REC_SCAN) {
         fi_record_locked(FI_REC_ABORT, 0, "", 0, "", 0, 0);
     } else if (!recorded && type == FI_REC_ADD && there1) {
-        uint32_t id = p->id ? p->id : fi_lookup(&sx);
-        if (id)
+        // A link may have been refused because the name was taken: by another file.
+        uint32_t id = fi_lookup(&sx);
+        if (id && (p->id == 0 || p->id == id))
             fi_record_locked(FI_REC_ADD, p->dir1, name1, 0, "", id, 0);
-        else
+        else if (id == 0)
             add_found(p->dir1, p->path1, name1, &sx);
     } else if (!recorded && type == FI_REC_DEL && !same1) {
         fi_record_locked(FI_REC_DEL, p->dir1, name1, 0, "", p->id, 0);
