@@ -30,7 +30,8 @@ type Spec struct {
 	Clock string   `json:"clock,omitempty"`
 	Dir   string   `json:"dir"`
 	Args  []string `json:"args"`
-	Env   []string `json:"env"` // added to the environment of whoever starts it
+	CPU   float64  `json:"cpu,omitempty"` // processors it is started with, 0 = all
+	Env   []string `json:"env"`           // added to the environment of whoever starts it
 	Pid   int      `json:"pid"`
 	Start uint64   `json:"start_ticks"` // of the kernel, tells a reused pid
 }

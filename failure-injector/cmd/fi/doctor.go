@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"cad/failure-injector/cpu"
 )
 
 // A check is a condition of the machine and what depends on it.
@@ -38,7 +40,7 @@ func doctor(c *call) error {
 	if err := c.parse(0); err != nil {
 		return err
 	}
-	checks := []check{glibc(), birthTimes(string(c.run)), fuseMounts(), namespaces(), tun()}
+	checks := []check{glibc(), birthTimes(string(c.run)), fuseMounts(), namespaces(), tun(), cpuGroups()}
 	why := map[string]string{"loopback": ""}
 	for _, k := range checks {
 		if !k.OK {
@@ -59,6 +61,16 @@ func doctor(c *call) error {
 					w = tun().Detail
 					if tun().OK {
 						w = ""
+					}
+				case name == "host ssh" && o == loopback:
+					w = "its network is the machine's"
+				case name == "host ssh" && w == "":
+					if _, err := sshd(); err != nil {
+						w = err.Error()
+					}
+				case name == "proc cpu" && w == "":
+					if k := cpuGroups(); !k.OK {
+						w = k.Detail
 					}
 				case group == "clock" && w == "":
 					w = why["preload"] // the same C library
@@ -150,6 +162,15 @@ func namespaces() check {
 		}
 	}
 	k.OK, k.Detail = true, "net, pid, uts, mnt"
+	return k
+}
+
+// cpuGroups tells whether processes can be given less of the CPU.
+func cpuGroups() check {
+	k := check{Name: "control groups", Enables: "fi proc cpu, fi proc start --cpu", OK: true, Detail: "cpu"}
+	if err := cpu.Check(); err != nil {
+		k.OK, k.Detail = false, err.Error()
+	}
 	return k
 }
 

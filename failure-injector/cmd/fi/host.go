@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"cad/failure-injector/cpu"
 	"cad/failure-injector/daemon"
 	"cad/failure-injector/disk"
 	"cad/failure-injector/host"
@@ -25,6 +26,7 @@ var hostVerbs = []verb{
 	{"add", "NAME --kind loopback|netns [--net lan|wan]", "a host: the processes and disks that lose power together; netns: with a network, process numbers and a name of its own", hostAdd},
 	{"crash", "NAME... [--torn] [--seed N]", "power off: cut the links (netns), kill all processes, then their disks lose what was not synced", hostCrash},
 	{"restart", "NAME...", "power on: the host is there again, and its processes are started", hostRestart},
+	{"ssh", "NAME", "run an sshd in a netns host, and say how to log in; on network lan also from the machine itself", hostSSH},
 	{"remove", "NAME", "kill its processes and forget it; its disks stay", hostRemove},
 	{"list", "", "all hosts", hostList},
 }
@@ -437,7 +439,7 @@ func hostRemove(c *call) error {
 		return err
 	}
 	for _, p := range procs {
-		if err := store(c.run).Forget(p.Name); err != nil {
+		if err := errors.Join(cpu.Forget(host.Tag(string(c.run)), p.Name), store(c.run).Forget(p.Name)); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -14,16 +15,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cad/failure-injector/clock"
+	"cad/failure-injector/cpu"
 	"cad/failure-injector/disk"
+	"cad/failure-injector/host"
 	"cad/failure-injector/proc"
 )
 
 var procVerbs = []verb{
-	{"start", "NAME [--host H] [--disk D] [--clock C] [--dir DIR] -- COMMAND...", "start a process, on a disk and with clocks if they are named; it outlives this command", procStart},
+	{"start", "NAME [--host H] [--disk D] [--clock C] [--cpu X] [--dir DIR] -- COMMAND...", "start a process, on a disk and with clocks if they are named; it outlives this command", procStart},
 	{"kill", "NAME [--signal TERM] [--wait D]", "send a signal and wait until the process is gone", procKill},
 	{"stop", "NAME", "pause (SIGSTOP)", procStop},
 	{"cont", "NAME", "go on (SIGCONT)", procCont},
 	{"crash", "NAME [--power [--torn] [--seed N]]", "SIGKILL and wait; with --power its disk loses power too", procCrash},
+	{"cpu", "NAME --limit X|none", "give it and its children so many processors (0.5 = half of one) until heal", procCPU},
 	{"restart", "NAME", "start again as it was started; it must be gone", procRestart},
 	{"remove", "NAME", "kill it if it runs, and forget it", procRemove},
 	{"list", "", "all processes", procList},
@@ -49,6 +53,7 @@ func procStart(c *call) error {
 	c.flags.StringVar(&p.Disk, "disk", "", "")
 	c.flags.StringVar(&p.Clock, "clock", "", "")
 	c.flags.StringVar(&p.Dir, "dir", "", "")
+	c.flags.Float64Var(&p.CPU, "cpu", 0, "")
 	p.Args = c.commandAfter()
 	if err := c.parse(1); err != nil {
 		return err
@@ -89,17 +94,57 @@ func procStart(c *call) error {
 
 // startProc starts a process where its host is.
 func startProc(run disk.Run, p proc.Spec) (proc.Spec, error) {
-	if p.Host == "" {
-		return store(run).Start(p, nil)
+	var where proc.Place
+	if p.Host != "" {
+		h, err := loadHost(run, p.Host)
+		if err != nil {
+			return p, err
+		}
+		if h.Kind != loopback {
+			where = place{h, namesFile(run)}
+		}
 	}
-	h, err := loadHost(run, p.Host)
+	if p.CPU != 0 { // before there is a process that would have to be ended
+		if err := canLimit(); err != nil {
+			return p, err
+		}
+	}
+	p, err := store(run).Start(p, where)
+	if err == nil && p.CPU != 0 {
+		err = cpu.Limit(host.Tag(string(run)), p.Name, p.Pid, p.CPU)
+	}
+	return p, err
+}
+
+func canLimit() error {
+	if err := cpu.Check(); err != nil {
+		return fmt.Errorf("%w: limiting the CPU: %w", errRefused, err)
+	}
+	return nil
+}
+
+func procCPU(c *call) error {
+	limit := c.flags.String("limit", "", "")
+	p, err := c.proc()
 	if err != nil {
-		return p, err
+		return err
 	}
-	if h.Kind == loopback {
-		return store(run).Start(p, nil)
+	processors := 0.0
+	if *limit != "none" {
+		if processors, err = strconv.ParseFloat(*limit, 64); err != nil || processors <= 0 {
+			return usagef("--limit is a number of processors, like 0.5, or none")
+		}
 	}
-	return store(run).Start(p, place{h, namesFile(run)})
+	if err := canLimit(); err != nil {
+		return err
+	}
+	if p.State() == "gone" {
+		return fmt.Errorf("process %q is gone; `fi proc restart %s`", p.Name, p.Name)
+	}
+	if err := cpu.Limit(host.Tag(string(c.run)), p.Name, p.Pid, processors); err != nil {
+		return err
+	}
+	return c.printProc(p)
 }
 
 func (c *call) proc() (proc.Spec, error) {
@@ -231,7 +276,7 @@ func procRemove(c *call) error {
 	if err := p.Crash(10 * time.Second); err != nil {
 		return err
 	}
-	if err := store(c.run).Forget(p.Name); err != nil {
+	if err := errors.Join(cpu.Forget(host.Tag(string(c.run)), p.Name), store(c.run).Forget(p.Name)); err != nil {
 		return err
 	}
 	return c.print(map[string]string{"name": p.Name}, "process "+p.Name+" is forgotten")
@@ -263,10 +308,11 @@ func removeProcs(run disk.Run) error {
 	for _, p := range all {
 		failed = append(failed, p.Crash(10*time.Second))
 	}
-	return errors.Join(failed...)
+	return errors.Join(append(failed, cpu.RemoveAll(host.Tag(string(run))))...)
 }
 
-// contAll lets every stopped process of a run directory go on.
+// contAll lets every stopped process of a run directory go on, with the
+// processors that it was started with.
 func contAll(run disk.Run) error {
 	all, err := store(run).List()
 	if err != nil {
@@ -276,6 +322,9 @@ func contAll(run disk.Run) error {
 	for _, p := range all {
 		if p.State() == "stopped" {
 			failed = append(failed, p.Signal(syscall.SIGCONT))
+		}
+		if p.State() != "gone" && cpu.Check() == nil {
+			failed = append(failed, cpu.Limit(host.Tag(string(run)), p.Name, p.Pid, p.CPU))
 		}
 	}
 	return errors.Join(failed...)
