@@ -56,6 +56,10 @@ else
 	$(call waits,ycsb-bindings/bench,the benchmark launcher)
 endif
 
+.PHONY: bench-fi
+bench-fi: deps ## what the injected faults cost and how exact they are
+	@$(MAKE) --no-print-directory -C failure-injector bench ARGS="$(ARGS)"
+
 # bench-zk, bench-zk-quick, bench-redis-quick ... are targets of the launcher.
 bench-%: deps
 ifneq ($(wildcard ycsb-bindings/bench/Makefile),)

@@ -10,7 +10,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +25,7 @@ import (
 )
 
 var hostVerbs = []verb{
-	{"add", "NAME --kind loopback|netns [--net lan|wan]", "a host: the processes and disks that lose power together; netns: with a network, process numbers and a name of its own", hostAdd},
+	{"add", "NAME... --kind loopback|netns [--net lan|wan]", "a host: the processes and disks that lose power together; netns: with a network, process numbers and a name of its own", hostAdd},
 	{"crash", "NAME... [--torn] [--seed N]", "power off: cut the links (netns), kill all processes, then their disks lose what was not synced", hostCrash},
 	{"restart", "NAME...", "power on: the host is there again, and its processes are started", hostRestart},
 	{"ssh", "NAME", "run an sshd in a netns host, and say how to log in; on network lan also from the machine itself", hostSSH},
@@ -181,29 +183,44 @@ func writeNames(run disk.Run) error {
 	return os.WriteFile(namesFile(run), []byte(text), 0o644)
 }
 
-// powerOn makes the namespaces of a netns host and joins them to the lan.
-func powerOn(run disk.Run, h *hostInfo) error {
+// powerOn makes the namespaces of netns hosts, all at once, and joins them to
+// their networks. A host that cannot be joined is off again.
+func powerOn(run disk.Run, hosts []*hostInfo) error {
+	if len(hosts) == 0 {
+		return nil
+	}
 	lan, err := host.Network(string(run), lanFile(run))
 	if err != nil {
 		return err
 	}
-	pid, err := host.StartHolder(h.Name)
-	if err != nil {
-		return err
+	pids, failed := make([]int, len(hosts)), make([]error, len(hosts))
+	var all sync.WaitGroup
+	for i, h := range hosts {
+		all.Go(func() { pids[i], failed[i] = host.StartHolder(h.Name) })
 	}
+	all.Wait()
+	for i, h := range hosts {
+		if failed[i] != nil {
+			continue
+		}
+		if failed[i] = join(run, lan, h, pids[i]); failed[i] != nil {
+			host.End(pids[i], 10*time.Second)
+			unplug(run, *h)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// join makes a first process and its namespaces a host of the network.
+func join(run disk.Run, lan host.Lan, h *hostInfo, pid int) (err error) {
 	if h.Holder, err = proc.Identify(h.Name, pid); err != nil {
 		return err
 	}
 	h.Address, h.On = lan.Address(h.Index), true
-	err = plug(run, lan, *h)
-	if err == nil {
-		err = saveHost(run, *h)
+	if err := plug(run, lan, *h); err != nil {
+		return err
 	}
-	if err != nil {
-		host.End(pid, 10*time.Second)
-		unplug(run, *h)
-	}
-	return err
+	return saveHost(run, *h)
 }
 
 // plug joins a host that is on to its network.
@@ -240,43 +257,66 @@ func needRoot() error {
 }
 
 func hostAdd(c *call) error {
-	h := hostInfo{Procs: []string{}, Disks: []string{}, On: true}
-	c.flags.StringVar(&h.Kind, "kind", loopback, "")
-	network := c.flags.String("net", "lan", "")
-	if err := c.parse(1); err != nil {
+	var kind, network string
+	c.flags.StringVar(&kind, "kind", loopback, "")
+	c.flags.StringVar(&network, "net", "lan", "")
+	if err := c.parse(-1); err != nil {
 		return err
 	}
-	h.Name = c.args[0]
-	if *network != "lan" && *network != "wan" {
-		return usagef("no network %q; there are: lan (a bridge, fast), wan (every packet through the switch of `fi net link`)", *network)
+	if len(c.args) == 0 {
+		return usagef("what is the host's name?")
 	}
-	if h.Kind == isolated {
-		h.Net = *network
+	if network != "lan" && network != "wan" {
+		return usagef("no network %q; there are: lan (a bridge, fast), wan (every packet through the switch of `fi net link`)", network)
 	}
-	if h.Kind != loopback && h.Kind != isolated {
-		return usagef("no kind of host %q; there are: loopback, netns", h.Kind)
+	if kind != loopback && kind != isolated {
+		return usagef("no kind of host %q; there are: loopback, netns", kind)
 	}
-	if !validHost.MatchString(h.Name) {
-		return usagef("bad host name %q: small letters, digits and dash, at most 31", h.Name)
+	if kind == loopback {
+		network = ""
+	} else if err := needRoot(); err != nil {
+		return err
 	}
 	release, err := lockHosts(c.run)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if _, err := os.Stat(hostPath(c.run, h.Name)); err == nil {
-		return fmt.Errorf("host %q exists already", h.Name)
-	}
-	if h.Kind == loopback {
-		if err := saveHost(c.run, h); err != nil {
-			return err
+	added := []*hostInfo{}
+	for i, name := range c.args {
+		if slices.Contains(c.args[:i], name) {
+			return usagef("host %q is named twice", name)
 		}
-		return c.print(h, fmt.Sprintf("host %s (loopback)", h.Name))
+		if !validHost.MatchString(name) {
+			return usagef("bad host name %q: small letters, digits and dash, at most 31", name)
+		}
+		if _, err := os.Stat(hostPath(c.run, name)); err == nil {
+			return fmt.Errorf("host %q exists already", name)
+		}
+		added = append(added, &hostInfo{Name: name, Kind: kind, Net: network, Procs: []string{}, Disks: []string{}, On: true})
 	}
-	if err := needRoot(); err != nil {
+	if kind == loopback {
+		for _, h := range added {
+			if err := saveHost(c.run, *h); err != nil {
+				return err
+			}
+		}
+	} else if err := addIsolated(c.run, added); err != nil {
 		return err
 	}
-	all, err := allHosts(c.run)
+	var lines []string
+	for _, h := range added {
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("host %s (%s %s) %s", h.Name, h.Kind, h.Net, h.Address)))
+	}
+	if len(added) == 1 {
+		return c.print(added[0], lines[0])
+	}
+	return c.print(map[string]any{"hosts": added}, strings.Join(lines, "\n"))
+}
+
+// addIsolated numbers new netns hosts, switches them on and tells all their names.
+func addIsolated(run disk.Run, added []*hostInfo) error {
+	all, err := allHosts(run)
 	if err != nil {
 		return err
 	}
@@ -285,21 +325,19 @@ func hostAdd(c *call) error {
 		taken[o.Index] = true
 	}
 	const most = 250 // addresses of a /24
-	for h.Index = 1; taken[h.Index]; h.Index++ {
-		if h.Index == most {
+	next := 1
+	for _, h := range added {
+		for ; taken[next]; next++ {
+		}
+		if next > most {
 			return fmt.Errorf("%d hosts of kind netns are the most a run can have", most)
 		}
+		h.Index, taken[next] = next, true
 	}
-	if err := writeNames(c.run); err != nil { // it is mounted below
+	if err := writeNames(run); err != nil { // it is mounted below
 		return err
 	}
-	if err := powerOn(c.run, &h); err != nil {
-		return err
-	}
-	if err := writeNames(c.run); err != nil {
-		return err
-	}
-	return c.print(h, fmt.Sprintf("host %s (netns, %s) at %s", h.Name, h.Net, h.Address))
+	return errors.Join(powerOn(run, added), writeNames(run))
 }
 
 // hosts reads the named hosts, and the specs of their processes.
@@ -395,12 +433,14 @@ func hostRestart(c *call) error {
 		return err
 	}
 	defer release()
+	var off []*hostInfo
 	for i := range hosts {
 		if hosts[i].Kind == isolated && !hosts[i].On {
-			if err := powerOn(c.run, &hosts[i]); err != nil {
-				return err
-			}
+			off = append(off, &hosts[i])
 		}
+	}
+	if err := powerOn(c.run, off); err != nil {
+		return err
 	}
 	if err := applyBlocks(c.run); err != nil {
 		return err

@@ -11,9 +11,9 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Waits 100 ms in every way that a server does, again and again for some seconds of
- * real time, and prints for each wait how long it was in ns: by the wall clock, which
- * must be right, and by nanoTime. Argument: seconds.
+ * Waits 100 ms in every way that a server does, again and again until there is something
+ * on standard input, and prints for each wait how long it was in ns: by the wall clock,
+ * which must be right, and by nanoTime.
  */
 public final class Waits {
     private interface Wait {
@@ -23,7 +23,6 @@ public final class Waits {
     private static final long LENGTH = 100_000_000;
 
     public static void main(String[] args) throws Exception {
-        Instant end = Instant.now().plusSeconds(Long.parseLong(args[0]));
         ReentrantLock lock = new ReentrantLock();
         Condition condition = lock.newCondition();
         ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();
@@ -56,7 +55,7 @@ public final class Waits {
                 done.await();
             });
             measure("select", () -> selector.select(100));
-        } while (Instant.now().isBefore(end));
+        } while (System.in.available() == 0);
         timer.shutdown();
     }
 
