@@ -16,6 +16,7 @@ configEnum cad_write_reads_enum[] = {
     {"durable", CAD_WRITES_DURABLE}, {"prior", CAD_WRITES_PRIOR}, {"ack", CAD_WRITES_ACK}, {NULL, 0},
 };
 configEnum cad_scan_reads_enum[] = {{"strict", CAD_SCAN_STRICT}, {"relaxed", CAD_SCAN_RELAXED}, {NULL, 0}};
+configEnum cad_replication_enum[] = {{"async", CAD_REPL_ASYNC}, {"sync", CAD_REPL_SYNC}, {NULL, 0}};
 
 static const char *modeName(int mode) { return cad_durability_enum[mode].name; }
 
@@ -30,6 +31,8 @@ static const char *missingRequirement(void) {
         return "cad-durability does not work with Redis Cluster yet: set cluster-enabled no, or cad-durability off";
     if (!server.repl_slave_ro)
         return "cad-durability forbids writable replicas: set replica-read-only yes, or cad-durability off";
+    if (cad_config.durability == CAD_IMMEDIATE && cad_config.replication == CAD_REPL_ASYNC)
+        return "cad-durability immediate acknowledges nothing early: set cad-replication sync, or another durability";
     return NULL;
 }
 
@@ -47,11 +50,11 @@ void cadStampingChanged(void) {
     cad.stamping = now;
 }
 
-/* cad-durability has a new value. Replies that are held stay held until they are durable;
+/* cad-durability or cad-replication has a new value. Replies that are held stay held until they are durable;
  * when nothing is left to make them so, their connections are closed. */
 int cadModeChanged(const char **err) {
     UNUSED(err);
-    if (cad_config.durability != CAD_OFF) cadReplNodeId();
+    if (cad_config.durability != CAD_OFF) cadNodesStart();
     else cadHoldCloseAll();
     cadStampingChanged();
     return 1;
@@ -68,7 +71,7 @@ void cadBeginHistory(void) {
     for (int j = 0; j < server.dbnum; j++) cad.db_tail[j] = cad.tail;
     cadIndexRaiseBarrier(cad.index, cad.tail);
     cadWindowReset();
-    if (!cad.mastering) cad.durable = 0;
+    if (!cad.mastering) cad.durable = cad.copied = 0;
     cad.mastering = 1;
     cadDurableAdvance();
 }
@@ -93,7 +96,7 @@ void cadStart(void) {
         serverLog(LL_WARNING, "Exiting: %s", missing);
         exit(1);
     }
-    if (cad_config.durability != CAD_OFF) cadReplNodeId();
+    if (cad_config.durability != CAD_OFF) cadNodesStart();
     cadStampingChanged();
     if (aeCreateTimeEvent(server.el, 1, tick, NULL, NULL) == AE_ERR) serverPanic("Can't create the CAD timer.");
 }
@@ -104,13 +107,15 @@ void cadBeforeSleep(void) {
     cadAofActOnError();
     if (server.masterhost) cad.mastering = 0;
     else if (!cad.mastering) cadBeginHistory();
+    if (cad.mastering && !cadNodesCount() && cadReplDataNodes() >= cad_config.nodes)
+        cadReplBootstrap(cad_config.nodes, 0, &(const char *){NULL});
     cadHoldBeforeSleep();
     cadFlushBeforeSleep();
 }
 
 /* ---------------------------------------------------------------- command */
 
-static const char *const cause_names[CAD_CAUSES] = {"key", "barrier", "database", "tail", "write", "window"};
+static const char *const cause_names[CAD_CAUSES] = {"key", "barrier", "database", "tail", "write", "window", "copies"};
 
 /* The section `cad` of INFO, appended to `info`. */
 char *cadInfo(char *info) {
@@ -121,11 +126,11 @@ char *cadInfo(char *info) {
                         modeName(cad_config.durability));
     if (cad_config.durability == CAD_OFF) return info;
     info = sdscatprintf(info,
-                        "cad_node_id:%s\r\ncad_nodes:%d\r\ncad_nodes_connected:%d\r\ncad_last_index:%lld\r\n"
-                        "cad_persisted_index:%lld\r\ncad_durable_index:%lld\r\ncad_fsync_error:%d\r\n"
+                        "cad_replication:%s\r\ncad_node_id:%s\r\ncad_nodes:%d\r\ncad_nodes_recorded:%d\r\ncad_nodes_connected:%d\r\n"
+                        "cad_last_index:%lld\r\ncad_persisted_index:%lld\r\ncad_durable_index:%lld\r\ncad_fsync_error:%d\r\n"
                         "cad_dirty_keys:%zu\r\ncad_dirty_bytes:%zu\r\ncad_barrier:%lld\r\ncad_held_now:%zu\r\n"
                         "cad_holds:%lld\r\n",
-                        cadReplNodeId(), cad_config.nodes, server.masterhost ? 1 : cadReplDataNodes(),
+                        cad_replication_enum[cad_config.replication].name, cadNodesOwnId(), cad_config.nodes, cadNodesCount(), server.masterhost ? 1 : cadReplDataNodes(),
                         server.masterhost ? server.master_repl_offset : cad.tail, cadPersistedOffset(),
                         server.masterhost ? -1 : cad.durable, cadPersistError(),
                         cad.index ? cadIndexSize(cad.index) : 0, cad.index ? cadIndexBytes(cad.index) : 0,
@@ -205,6 +210,43 @@ void cadModeCommand(client *c) {
     addReply(c, shared.ok);
 }
 
+/* CAD BOOTSTRAP n [FORCE]: record this node and n-1 replicas as the data nodes, now. */
+void cadBootstrapCommand(client *c) {
+    const char *err = NULL;
+    long nodes;
+    if (offNow(c)) return;
+    if (getRangeLongFromObjectOrReply(c, c->argv[2], 1, CAD_MAX_NODES, &nodes, "the number of data nodes is 1 to 31") != C_OK)
+        return;
+    if (c->argc > 4 || (c->argc == 4 && strcasecmp(c->argv[3]->ptr, "force"))) addReplyErrorObject(c, shared.syntaxerr);
+    else if (server.masterhost) addReplyError(c, "CAD BOOTSTRAP works at the master only");
+    else if (!cadReplBootstrap(nodes, c->argc == 4, &err)) addReplyError(c, err);
+    else addReply(c, shared.ok);
+}
+
+/* CAD NODES: the recorded data nodes, each as self, connected or away. With ADD id,
+ * REMOVE id or REPLACE old new: changes them. */
+void cadNodesCommand(client *c) {
+    const char *verb = c->argc > 2 ? c->argv[2]->ptr : "", *err = NULL;
+    if (offNow(c)) return;
+    if (c->argc == 2) {
+        addReplyMapLen(c, cadNodesCount());
+        for (int j = 0; j < cadNodesCount(); j++) {
+            const char *id = cadNodesAt(j);
+            addReplyBulkCString(c, id);
+            addReplyBulkCString(c, !strcmp(id, cadNodesOwnId()) ? "self" : cadReplConnection(id) ? "connected" : "away");
+        }
+        return;
+    }
+    int add = !strcasecmp(verb, "add"), replace = !strcasecmp(verb, "replace");
+    if (c->argc != (replace ? 5 : 4) || (!add && !replace && strcasecmp(verb, "remove"))) {
+        addReplyErrorObject(c, shared.syntaxerr);
+        return;
+    }
+    const char *gone = add ? NULL : c->argv[3]->ptr, *come = add ? c->argv[3]->ptr : replace ? c->argv[4]->ptr : NULL;
+    if (cadReplChangeNodes(gone, come, &err)) addReply(c, shared.ok);
+    else addReplyError(c, err);
+}
+
 /* CAD KEYINDEX key: the offset of the key's last update and the durable one. */
 void cadKeyindexCommand(client *c) {
     if (offNow(c)) return;
@@ -224,12 +266,16 @@ void cadClassCommand(client *c) {
 
 void cadHelpCommand(client *c) {
     const char *help[] = {
+        "BOOTSTRAP <n> [FORCE]",
+        "    Record this node and n-1 connected replicas as the data nodes.",
         "CLASS <command> [<subcommand>]",
         "    What the replies of a command wait for: none, keys, database, ack, state, tail.",
         "KEYINDEX <key>",
         "    Offset of the key's last update, and the durable offset.",
         "MODE [server|cad|immediate]",
         "    More durability for this connection than the server's, or what it has now.",
+        "NODES [ADD <id> | REMOVE <id> | REPLACE <old> <new>]",
+        "    The recorded data nodes; or change them by one.",
         "PERSIST [<ms>]",
         "    OK, when everything executed so far is durable. After ms the connection is closed.",
         "STATUS",

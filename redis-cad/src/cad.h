@@ -13,6 +13,8 @@ enum { CAD_FSYNC_EXIT, CAD_FSYNC_DEGRADE };
 /* cad-write-reads: what a write that returns state waits for. */
 enum { CAD_WRITES_DURABLE, CAD_WRITES_PRIOR, CAD_WRITES_ACK };
 enum { CAD_SCAN_STRICT, CAD_SCAN_RELAXED };
+/* cad-replication: what an acknowledgement that does not wait for disks waits for. */
+enum { CAD_REPL_ASYNC, CAD_REPL_SYNC };
 
 /* The settings; names without the prefix `cad-`. Times in ms. */
 struct cadConfig {
@@ -20,6 +22,7 @@ struct cadConfig {
     int fsync_error;
     int write_reads;
     int scan_reads;
+    int replication;
     int nodes;
     int flush_interval;
     unsigned long long flush_bytes;
@@ -31,18 +34,22 @@ struct cadConfig {
     char *immediate_prefix;
 };
 extern struct cadConfig cad_config;
-extern struct configEnum cad_durability_enum[], cad_fsync_error_enum[], cad_write_reads_enum[], cad_scan_reads_enum[];
+extern struct configEnum cad_durability_enum[], cad_fsync_error_enum[], cad_write_reads_enum[], cad_scan_reads_enum[],
+    cad_replication_enum[];
 
 /* cad.c */
 void cadStart(void);
 void cadBeforeSleep(void);
 int cadSettingsFit(const char **err);
 int cadModeChanged(const char **err);
+int cadNodesChanged(const char **err);
 char *cadInfo(char *info);
+void cadBootstrapCommand(struct client *c);
 void cadClassCommand(struct client *c);
 void cadHelpCommand(struct client *c);
 void cadKeyindexCommand(struct client *c);
 void cadModeCommand(struct client *c);
+void cadNodesCommand(struct client *c);
 void cadPersistCommand(struct client *c);
 void cadStatusCommand(struct client *c);
 
@@ -65,9 +72,9 @@ void cadHoldForget(struct client *c);
 void cadHoldCloseAll(void);
 
 /* cad_repl.c */
-const char *cadReplHello(void);
-void cadReplCapability(struct client *replica, const char *capability);
-void cadReplReported(struct client *replica);
-int cadReplFlushAsked(struct client *master);
+int cadReplNames(void);
+void cadReplAddName(struct client *master);
+void cadReplReported(struct client *replica, int at);
+int cadReplAsked(struct client *master);
 
 #endif

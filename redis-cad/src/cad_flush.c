@@ -19,17 +19,23 @@ static int syncing;         /* The local part of a round has not ended. */
 static int in_background;   /* The timer asks for one. */
 static long long asked;     /* Offset of the last round that the replicas were asked for ... */
 static long long asked_at;  /* ... and when, monotonic us. */
+static long long copies_asked, copies_asked_at; /* The same for copies in memory. */
 #define ROUND_LOST_US 100000 /* A replica may be gone; ask again after that. */
 
 void cadFlushAsk(void) { wanted = 1; }
 
-/* D follows what is persisted here and on the replicas. It never moves back. */
+/* D follows what is persisted here and on the replicas. It never moves back, nor does the
+ * offset that a majority has in memory. */
 void cadDurableAdvance(void) {
     if (!cad.mastering || server.aof_state != AOF_ON) return;
-    long long now = cadQuorumPersisted(cadPersistedOffset());
-    if (now <= cad.durable) return;
-    cad.durable = now;
-    cadIndexPrune(cad.index, cad.durable, 10000);
+    long long durable = cadReplPersisted(cadPersistedOffset());
+    long long copied = cad_config.replication == CAD_REPL_SYNC ? cadReplCopied(cad.tail) : -1;
+    if (durable <= cad.durable && copied <= cad.copied) return;
+    if (cad.copied < copied) cad.copied = copied;
+    if (cad.durable < durable) {
+        cad.durable = durable;
+        cadIndexPrune(cad.index, cad.durable, 10000);
+    }
     cadHoldRelease();
 }
 
@@ -66,12 +72,23 @@ static int pendingHere(void) { return cadPersistPending() || sdslen(server.aof_b
 
 static int undurable(void) { return server.masterhost ? pendingHere() : cad.tail > cad.durable; }
 
+/* Acknowledgements wait for copies: ask for reports, one round at a time. */
+static void askForCopies(void) {
+    long long now = getMonotonicUs();
+    if (server.masterhost || !cadHoldNeedsCopies()) return;
+    if (copies_asked > cad.copied && now - copies_asked_at <= ROUND_LOST_US) return;
+    if (!cadReplAskCopied()) return;
+    copies_asked = cad.tail;
+    copies_asked_at = now;
+}
+
 /* Before the append only file is written, and hence before replies are. */
 void cadFlushBeforeSleep(void) {
     /* After a failed sync nothing helps but a rewrite, see cadAofActOnError. */
     if (server.aof_state == AOF_OFF || cadPersistError()) return;
     cadDurableAdvance();
-    int now = wanted || cadHeldNow() || in_background ||
+    askForCopies();
+    int now = wanted || cadHoldNeedsDurable() || in_background ||
               (!server.masterhost && cad_config.durability >= CAD_CAD && undurable() &&
                (cad_config.flush_interval == 0 ||
                 cad.tail - cad.durable > (long long)cad_config.flush_bytes));

@@ -2,10 +2,11 @@
  *
  * cad_hold.c -- replies that wait in their connection's output buffer until D reaches R.
  *
- * A connection holds from the first reply with R > D. Until it is released
+ * A connection holds from the first reply with R > D; with cad-replication sync also from
+ * the first write that a majority does not have in memory. Until it is released
  *
  *   nothing of it is written: writeToClient, through which all writes go, returns at
- *   once while `need` is set, and no write handler is installed;
+ *   once while `held` is set, and no write handler is installed;
  *   it may finish the commands that had arrived together (a pipeline raises `need` to
  *   the largest R and shares one flush), and then runs no more: else a stream of new
  *   updates could keep `need` ahead of D for ever.
@@ -18,19 +19,29 @@
 
 static list *held;         /* Connections that hold, in the order in which they began. */
 static int unresolved;     /* Some of them wait for an offset that is not known yet. */
+static long long most_need, most_copied; /* The largest offsets that any waits for. */
 #define NOT_YET LLONG_MAX
 
 size_t cadHeldNow(void) { return held ? listLength(held) : 0; }
 
-/* The replies of the connection leave when D >= need. */
-void cadHold(client *c, long long need, int cause) {
-    serverAssert(c->conn && need >= 0);
-    if (need <= cad.durable) return;
-    if (!held) held = listCreate();
-    if (need == NOT_YET) unresolved = 1;
-    if (c->cad.need < need) c->cad.need = need;
-    if (c->cad.held) return;
+/* Somebody waits for the disks, or for copies in memory. */
+int cadHoldNeedsDurable(void) { return most_need > cad.durable; }
+int cadHoldNeedsCopies(void) { return most_copied > cad.copied; }
 
+static void extend(long long *what, long long offset) {
+    if (*what < offset) *what = offset;
+}
+
+/* `wanted`, a member of the connection, waits for the offset. */
+static void waitFor(long long *wanted, long long *most, long long offset) {
+    extend(wanted, offset);
+    if (offset == NOT_YET) unresolved = 1;
+    else extend(most, offset);
+}
+
+static void begin(client *c, int cause) {
+    if (c->cad.held) return;
+    if (!held) held = listCreate();
     cad.holds[cause]++;
     listAddNodeTail(held, c);
     c->cad.held = listLast(held);
@@ -38,6 +49,24 @@ void cadHold(client *c, long long need, int cause) {
     /* A handler that earlier output left behind would spin on a writable socket. */
     if (c->running_tid == IOTHREAD_MAIN_THREAD_ID) connSetWriteHandler(c->conn, NULL);
 }
+
+/* The replies of the connection leave when D >= need. */
+void cadHold(client *c, long long need, int cause) {
+    serverAssert(c->conn && need >= 0);
+    if (need <= cad.durable) return;
+    waitFor(&c->cad.need, &most_need, need);
+    begin(c, cause);
+}
+
+/* They leave when a majority has everything up to `offset` in memory. */
+void cadHoldCopied(client *c, long long offset) {
+    serverAssert(c->conn && offset >= 0);
+    if (offset <= cad.copied) return;
+    waitFor(&c->cad.copied, &most_copied, offset);
+    begin(c, CAD_BY_COPIES);
+}
+
+static int satisfied(client *c) { return c->cad.need <= cad.durable && c->cad.copied <= cad.copied; }
 
 static void leaveList(client *c) {
     cad.hold_us += getMonotonicUs() - c->cad.since;
@@ -56,9 +85,9 @@ void cadHoldForget(client *c) {
 }
 
 static void release(client *c) {
-    serverAssert(c->cad.need <= cad.durable);
+    serverAssert(satisfied(c));
     leaveList(c);
-    c->cad.need = 0;
+    c->cad.need = c->cad.copied = 0;
     c->cad.patience = 0;
     if (clientHasPendingReplies(c)) putClientInPendingWriteQueue(c);
     if (c->cad.stopped) {
@@ -67,7 +96,7 @@ static void release(client *c) {
     }
 }
 
-/* D moved. */
+/* D moved, or what is copied. */
 void cadHoldRelease(void) {
     listIter li;
     listNode *ln;
@@ -75,7 +104,7 @@ void cadHoldRelease(void) {
     listRewind(held, &li);
     while ((ln = listNext(&li))) {
         client *c = listNodeValue(ln);
-        if (c->cad.need <= cad.durable) release(c);
+        if (satisfied(c)) release(c);
     }
 }
 
@@ -89,8 +118,9 @@ void cadHoldBeforeSleep(void) {
     listRewindTail(held, &li);
     while ((ln = listNext(&li))) {
         client *c = listNodeValue(ln);
-        if (c->cad.need == NOT_YET) c->cad.need = cad.tail;
-        else if (c->cad.stopped && !unresolved) break;
+        if (c->cad.stopped && !unresolved) break;
+        if (c->cad.need == NOT_YET) extend(&most_need, c->cad.need = cad.tail);
+        if (c->cad.copied == NOT_YET) extend(&most_copied, c->cad.copied = cad.tail);
         c->cad.stopped = 1;
     }
     unresolved = 0;
@@ -124,6 +154,7 @@ void cadHoldCloseAll(void) {
     listIter li;
     listNode *ln;
     cad.mastering = 0;
+    most_need = most_copied = 0;
     if (!held) return;
     listRewind(held, &li);
     while ((ln = listNext(&li))) freeClientAsync(listNodeValue(ln));

@@ -220,13 +220,17 @@ static long long requiredNow(client *c, int what, int *cause) {
 
 void cadBeforeCommand(client *c, cadExecution *x) {
     x->active = 0;
-    if (cad_config.durability == CAD_OFF || modeOf(c) == CAD_EVENTUAL) return;
+    if (cad_config.durability == CAD_OFF) return;
+    x->durable = modeOf(c) != CAD_EVENTUAL;
+    x->copied = cad_config.replication == CAD_REPL_SYNC && modeOf(c) != CAD_IMMEDIATE;
+    if (!x->durable && !x->copied) return;
     if (server.masterhost || !c->conn || c->flags & (CLIENT_MASTER | CLIENT_SLAVE | CLIENT_MODULE)) return;
     if (!cad.mastering) cadBeginHistory();
 
     x->active = 1;
-    x->what = classOfCall(c);
     x->tail = cad.tail;
+    if (!x->durable) return;
+    x->what = classOfCall(c);
     x->errors = server.stat_total_error_replies;
     x->before = 0;
     x->cause = CAD_BY_KEY;
@@ -249,6 +253,8 @@ void cadAfterCommand(client *c, cadExecution *x) {
     int changed = (later || cad.tail != x->tail) && c->cmd->proc != pfcountCommand;
     long long own = later ? LLONG_MAX : cad.tail;
 
+    if (changed && x->copied) cadHoldCopied(c, own);
+    if (!x->durable) return;
     if (x->what == NONE) {
         return;
     } else if (x->what == ACK || x->what == STATE) {

@@ -8,11 +8,14 @@
 #include "cad_index.h"
 
 /* Why a reply was held: the counters of INFO cad. */
-enum { CAD_BY_KEY, CAD_BY_BARRIER, CAD_BY_DATABASE, CAD_BY_TAIL, CAD_BY_WRITE, CAD_BY_WINDOW, CAD_CAUSES };
+enum { CAD_BY_KEY, CAD_BY_BARRIER, CAD_BY_DATABASE, CAD_BY_TAIL, CAD_BY_WRITE, CAD_BY_WINDOW, CAD_BY_COPIES, CAD_CAUSES };
+
+#define CAD_MAX_NODES 31
 
 struct cadState {
     long long tail;      /* Offset after the last data byte. */
     long long durable;   /* D. */
+    long long copied;    /* In the memory of a majority. */
     int mastering;       /* tail, durable and index describe the present history. */
     cadIndex *index;
     long long *db_tail;  /* For each database the offset of its last update. */
@@ -30,6 +33,9 @@ void cadStampingChanged(void);
 
 /* cad_hold.c */
 void cadHold(struct client *c, long long need, int cause);
+void cadHoldCopied(struct client *c, long long offset);
+int cadHoldNeedsDurable(void);
+int cadHoldNeedsCopies(void);
 void cadHoldBeforeSleep(void);
 void cadHoldRelease(void);
 void cadHoldCheckLimits(void);
@@ -42,11 +48,26 @@ void cadFlushAsk(void);
 void cadDurableAdvance(void);
 
 /* cad_repl.c */
-long long cadQuorumPersisted(long long own);
+long long cadReplPersisted(long long own);
+long long cadReplCopied(long long own);
 int cadReplAskFlush(void);
+int cadReplAskCopied(void);
 int cadReplDataNodes(void);
+struct client *cadReplConnection(const char *id);
 void cadReplAnswer(void);
-const char *cadReplNodeId(void);
+int cadReplBootstrap(int wanted, int forced, const char **err);
+int cadReplChangeNodes(const char *gone, const char *come, const char **err);
+
+/* cad_nodes.c */
+void cadNodesStart(void);
+int cadNodesIsId(const char *text);
+const char *cadNodesOwnId(void);
+int cadNodesCount(void);
+const char *cadNodesAt(int place);
+int cadNodesContain(const char *id);
+int cadNodesOthers(void);
+char *cadNodesText(const char *separator);
+void cadNodesRecord(const char *text);
 
 /* cad_window.c */
 int cadWindowFull(void);

@@ -34,7 +34,7 @@ tags "aof external:skip cad" {
 set seed [expr {[info exists ::seed] ? $::seed : 20261121}]
 puts "seed $seed"
 foreach mode {cad immediate} {
-    cad_start_server "appendonly yes appendfsync everysec cad-durability $mode cad-hold-timeout 60000 save {}
+    cad_start_server "appendonly yes appendfsync everysec cad-durability $mode cad-replication sync cad-hold-timeout 60000 save {}
                       auto-aof-rewrite-percentage 0" {
         test "CAD: power loss takes nothing that was read ($mode, seed $seed)" {
             for {set round 0} {$round < 5} {incr round} {

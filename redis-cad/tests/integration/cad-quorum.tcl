@@ -63,7 +63,7 @@ cad_start_server $node {
     }
 
     test {CAD: immediate: a plain SET has no reply while two disks are stalled} {
-        [srv -2 client] config set cad-durability immediate
+        [srv -2 client] config set cad-durability immediate cad-replication sync
         stall {0 -1}
         assert_equal held [outcome_at_master set k v]
         stall {0}
@@ -75,7 +75,7 @@ cad_start_server $node {
         foreach level {0 -1} {cad_fault_at $level}
         assert_equal OK [gets $cli]
         close $cli
-        [srv -2 client] config set cad-durability cad
+        [srv -2 client] config set cad-durability cad cad-replication async
     }
 
     test {CAD: a replica does not answer reads, and may be asked what it is} {

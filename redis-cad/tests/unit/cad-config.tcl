@@ -26,11 +26,42 @@ start_server {overrides {appendonly yes cad-durability eventual}} {
         r config set cad-durability off
         r config set appendonly no
     }
+
+    test {CAD: every combination of durability and replication is allowed or refused, by name} {
+        r config set appendonly yes
+        foreach durability {off eventual cad immediate} {
+            foreach replication {async sync} {
+                r config set cad-durability off cad-replication async
+                set refused [catch {r config set cad-durability $durability cad-replication $replication} err]
+                assert_equal [expr {$durability eq {immediate} && $replication eq {async}}] $refused
+                if {$refused} {assert_match {*set cad-replication sync*} $err}
+                if {!$refused && $durability ne {off}} {assert_equal $replication [cad_info replication]}
+            }
+        }
+        assert_error {*cad-replication sync*} {r config set cad-replication async}
+        r config set cad-durability off
+    }
+
+    test {CAD: CONFIG REWRITE keeps every setting} {
+        set changed {cad-durability eventual cad-replication sync cad-fsync-error degrade cad-write-reads prior
+            cad-scan-reads relaxed cad-flush-interval 17 cad-hold-timeout 1234 cad-window-ms 4321 cad-flush-bytes 2097152
+            cad-hold-bytes 1048576 cad-window-bytes 3145728 cad-max-dirty-keys 99 cad-immediate-prefix order:}
+        set default {}
+        foreach {name value} $changed {dict set default $name [lindex [r config get $name] 1]}
+        r config set {*}$changed
+        assert_equal OK [r config rewrite]
+        r config set {*}$default
+        restart_server 0 true false
+        foreach {name value} $changed {assert_equal [list $name $value] [r config get $name]}
+        # Whatever this list forgets has no test.
+        assert_equal [lsort [concat [dict keys $changed] cad-nodes]] [lsort [dict keys [r config get cad-*]]]
+    }
 }
 
 foreach {settings remedy} {
     {cad-durability eventual appendonly no} {*appendonly yes*}
     {cad-durability eventual appendonly yes replica-read-only no} {*replica-read-only yes*}
+    {cad-durability immediate appendonly yes} {*cad-replication sync*}
     {cad-durability eventual appendonly yes cluster-enabled yes} {*cluster-enabled no*}
 } {
     test "CAD: the server does not start with $settings" {

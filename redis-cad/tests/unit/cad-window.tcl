@@ -76,7 +76,7 @@ cad_start_server {appendonly yes cad-durability cad cad-hold-timeout 60000 save 
         $rd close
         assert_equal OK [r cad mode server]
         assert_error {*server, cad or immediate*} {r cad mode eventual}
-        r config set cad-durability immediate
+        r config set cad-durability immediate cad-replication sync
         assert_error {*can only ask for more*} {r cad mode cad}
         assert_equal immediate [r cad mode]
     }
@@ -94,7 +94,7 @@ cad_start_server {appendonly yes cad-durability cad cad-hold-timeout 60000 save 
     }
 
     test {CAD: eventual holds nothing, unless a connection asks for it} {
-        r config set cad-durability eventual
+        r config set cad-durability eventual cad-replication async
         cad_stall
         assert_equal answered [outcome_of set k v]
         assert_equal answered [outcome_of get k]

@@ -13,7 +13,7 @@ import java.util.List;
  * @param readsHeld reads that met data above the durable index, before the loss
  */
 record DemoRow(
-        Mode mode,
+        DemoMode mode,
         String settings,
         double opsPerSecond,
         double readP50,

@@ -4,7 +4,6 @@ package io.cad.bench;
 import io.cad.zookeeper.testkit.ExitCode;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 
 /** What the rows of a demo prove, with the reasons. */
 record DemoVerdict(ExitCode code, List<String> reasons) {
@@ -44,11 +43,10 @@ record DemoVerdict(ExitCode code, List<String> reasons) {
     /** What a row broke of the promise of its mode. */
     static List<String> violations(DemoRow row) {
         List<String> found = new ArrayList<>();
-        boolean acknowledgesDurably = Set.of(Mode.STOCK, Mode.IMMEDIATE, Mode.STRONG).contains(row.mode());
-        if (acknowledgesDurably && row.findings().ackedWritesLost() > 0) {
+        if (row.mode().acknowledgesDurably() && row.findings().ackedWritesLost() > 0) {
             found.add("lost acknowledged writes: " + row.findings().examples());
         }
-        if (keepsWhatWasRead(row.mode()) && !row.findings().readsHold()) {
+        if (row.mode().keepsWhatWasRead() && !row.findings().readsHold()) {
             found.add("took back what clients had read: " + row.findings().examples());
         }
         return found;
@@ -57,7 +55,7 @@ record DemoVerdict(ExitCode code, List<String> reasons) {
     /** Why a row shows nothing, if it does not. */
     static List<String> doubts(DemoRow row) {
         List<String> doubts = new ArrayList<>();
-        if (row.mode() == Mode.CAD || row.mode() == Mode.ORCA) {
+        if (row.mode().isOnTrial()) {
             if (row.bytesDropped() == 0) {
                 doubts.add("the power loss dropped no bytes");
             }
@@ -69,15 +67,9 @@ record DemoVerdict(ExitCode code, List<String> reasons) {
                         + FRESH_VALUES_NEEDED + " are needed; give more --clients or a smaller --sync-latency");
             }
         }
-        boolean weak = Set.of(Mode.WEAK, Mode.STOCK_NO_SYNC).contains(row.mode());
-        if (weak && (row.findings().readsBackwardsAcross() == 0 || row.findings().readUpdatesLost() == 0)) {
+        if (row.mode().isWeak() && (row.findings().readsBackwardsAcross() == 0 || row.findings().readUpdatesLost() == 0)) {
             doubts.add("its power loss took back nothing that had been read; give more --seconds or --clients");
         }
         return doubts;
-    }
-
-    /** Stock's reads are local, so a reader at a slower server may see an older state; the others promise it away. */
-    private static boolean keepsWhatWasRead(Mode mode) {
-        return mode == Mode.STRONG || mode == Mode.CAD || mode == Mode.ORCA;
     }
 }

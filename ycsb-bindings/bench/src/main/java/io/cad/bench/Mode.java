@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /** A way to run the servers: which jars, and which lines of zoo.cfg beyond those that all modes share. */
-public enum Mode {
+public enum Mode implements DemoMode {
     STOCK("stock", false, Map.of()),
     STOCK_NO_SYNC("stock-forceSync=no", false, Map.of("forceSync", "no")),
     PLUGIN_OFF("plugin-off", true, Map.of()),
@@ -34,12 +34,35 @@ public enum Mode {
         return Map.of("cad.durability", durability, "cad.replication", replication, "cad.reads", reads);
     }
 
+    @Override
     public String label() {
         return label;
     }
 
+    @Override
     public boolean isPatched() {
         return patched;
+    }
+
+    @Override
+    public boolean acknowledgesDurably() {
+        return this == STOCK || this == IMMEDIATE || this == STRONG;
+    }
+
+    /** Stock's reads are local, so a reader at a slower server may see an older state; the others promise it away. */
+    @Override
+    public boolean keepsWhatWasRead() {
+        return this == STRONG || this == CAD || this == ORCA;
+    }
+
+    @Override
+    public boolean isWeak() {
+        return this == WEAK || this == STOCK_NO_SYNC;
+    }
+
+    @Override
+    public boolean isOnTrial() {
+        return this == CAD || this == ORCA;
     }
 
     public Map<String, String> cfg() {
@@ -47,6 +70,7 @@ public enum Mode {
     }
 
     /** What an operator would write into zoo.cfg, in one line. */
+    @Override
     public String describe() {
         String lines = cfg.entrySet().stream().sorted(Map.Entry.comparingByKey())
                 .map(line -> line.getKey() + "=" + line.getValue()).collect(Collectors.joining(" "));

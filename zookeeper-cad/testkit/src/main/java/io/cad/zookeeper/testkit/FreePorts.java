@@ -13,7 +13,7 @@ import java.util.concurrent.ThreadLocalRandom;
  * Chooses loopback ports outside the range from which the kernel takes the ports of outgoing connections, so that a
  * server which is down can always get its own port back.
  */
-final class FreePorts {
+public final class FreePorts {
     private static final int LOWEST = 11_000;
     /** Linux' default lower end of outgoing ports is 32768. */
     private static final int HIGHEST = 32_000;
@@ -24,7 +24,7 @@ final class FreePorts {
     private FreePorts() {
     }
 
-    static synchronized int next() throws IOException {
+    public static synchronized int next() throws IOException {
         for (int i = 0; i < TRIES; i++) {
             int port = ThreadLocalRandom.current().nextInt(LOWEST, HIGHEST);
             if (!GIVEN.contains(port) && isFree(port)) {

@@ -9,18 +9,18 @@ import java.util.concurrent.atomic.AtomicLong;
  * The keys of the last few acknowledged writes of all clients. Each write is handed to one reader first, so that as many
  * different fresh values as possible are read; readers beyond that get any of the last few.
  */
-final class FreshKeys {
+public final class FreshKeys {
     private static final int KEPT = 64;
 
     private final AtomicIntegerArray ring = new AtomicIntegerArray(KEPT);
     private final AtomicLong written = new AtomicLong();
     private final AtomicLong handedOut = new AtomicLong();
 
-    void wrote(int key) {
+    public void wrote(int key) {
         ring.set(slot(written.getAndIncrement()), key);
     }
 
-    int pick(SplittableRandom random) {
+    public int pick(SplittableRandom random) {
         long newest = written.get();
         long next = handedOut.get();
         if (next < newest && handedOut.compareAndSet(next, Math.max(next, newest - KEPT) + 1)) {

@@ -5,10 +5,10 @@ import java.util.Arrays;
 import java.util.SplittableRandom;
 
 /** Ranks 0 to n-1 with probability proportional to 1 / (rank + 1)^exponent, by a table of sums. */
-final class Zipfian {
+public final class Zipfian {
     private final double[] sums;
 
-    Zipfian(int n, double exponent) {
+    public Zipfian(int n, double exponent) {
         sums = new double[n];
         double sum = 0;
         for (int rank = 0; rank < n; rank++) {
@@ -17,7 +17,7 @@ final class Zipfian {
         }
     }
 
-    int next(SplittableRandom random) {
+    public int next(SplittableRandom random) {
         int found = Arrays.binarySearch(sums, random.nextDouble() * sums[sums.length - 1]);
         int rank = found >= 0 ? found : -found - 1;
         return Math.min(rank, sums.length - 1);
