@@ -84,6 +84,7 @@ static int tick(struct aeEventLoop *el, long long id, void *data) {
     UNUSED(data);
     if (cad_config.durability != CAD_OFF) {
         cadFlushTick();
+        cadDiskLook();
         cadHoldCheckLimits();
     }
     return cad_config.flush_interval > 0 ? cad_config.flush_interval : 10;
@@ -139,8 +140,8 @@ char *cadInfo(char *info) {
         info = sdscatprintf(info, "cad_holds_by_%s:%lld\r\n", cause_names[j], cad.holds[j]);
     return sdscatprintf(info,
                         "cad_hold_usec:%lld\r\ncad_hold_timeouts:%lld\r\ncad_hold_overflows:%lld\r\n"
-                        "cad_refusals:%lld\r\ncad_flush_rounds:%lld\r\ncad_flush_syncs:%lld\r\n",
-                        cad.hold_us, cad.hold_timeouts, cad.hold_overflows, cad.refusals, cad.flush_rounds,
+                        "cad_refusals:%lld\r\ncad_disk_low:%d\r\ncad_flush_rounds:%lld\r\ncad_flush_syncs:%lld\r\n",
+                        cad.hold_us, cad.hold_timeouts, cad.hold_overflows, cad.refusals, cadDiskLow(), cad.flush_rounds,
                         cad.flush_syncs);
 }
 

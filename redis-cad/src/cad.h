@@ -32,6 +32,7 @@ struct cadConfig {
     int window_ms;
     unsigned long long window_bytes;
     char *immediate_prefix;
+    unsigned long long disk_reserve;
 };
 extern struct cadConfig cad_config;
 extern struct configEnum cad_durability_enum[], cad_fsync_error_enum[], cad_write_reads_enum[], cad_scan_reads_enum[],
@@ -42,6 +43,9 @@ void cadStart(void);
 void cadBeforeSleep(void);
 int cadSettingsFit(const char **err);
 int cadModeChanged(const char **err);
+#define CAD_DISK_ERROR 100 /* Beside stock's DISK_ERROR_TYPE_... */
+int cadDiskLow(void);
+char *cadDiskMessage(void);
 int cadNodesChanged(const char **err);
 char *cadInfo(char *info);
 void cadBootstrapCommand(struct client *c);
@@ -69,6 +73,7 @@ void cadAfterUnblock(struct client *c);
 
 /* cad_hold.c */
 void cadHoldForget(struct client *c);
+char *cadHoldInfo(char *info, struct client *c);
 void cadHoldCloseAll(void);
 
 /* cad_repl.c */

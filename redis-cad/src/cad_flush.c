@@ -16,6 +16,7 @@
 
 static int wanted;          /* A flush was asked for. */
 static int syncing;         /* The local part of a round has not ended. */
+static long long sync_began; /* When it began, monotonic us. */
 static int in_background;   /* The timer asks for one. */
 static long long asked;     /* Offset of the last round that the replicas were asked for ... */
 static long long asked_at;  /* ... and when, monotonic us. */
@@ -44,6 +45,7 @@ static void syncEnded(uint64_t unused, void *ignored) {
     UNUSED(unused);
     UNUSED(ignored);
     syncing = 0;
+    latencyAddSampleIfNeeded("cad-sync", (getMonotonicUs() - sync_began) / 1000);
     if (server.masterhost) {
         cadReplAnswer();
     } else {
@@ -64,6 +66,7 @@ static void syncHere(void) {
     }
     /* Also when a job of stock's is the one to wait for. */
     syncing = 1;
+    sync_began = getMonotonicUs();
     bioCreateCompRq(BIO_WORKER_AOF_FSYNC, syncEnded, 0, NULL);
 }
 

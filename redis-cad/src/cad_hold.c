@@ -68,8 +68,16 @@ void cadHoldCopied(client *c, long long offset) {
 
 static int satisfied(client *c) { return c->cad.need <= cad.durable && c->cad.copied <= cad.copied; }
 
+/* Of CLIENT LIST: how long the replies of the connection have been waiting. */
+sds cadHoldInfo(sds info, client *c) {
+    if (!c->cad.held) return info;
+    return sdscatfmt(info, " cad-held-ms=%I", (long long)(getMonotonicUs() - c->cad.since) / 1000);
+}
+
 static void leaveList(client *c) {
-    cad.hold_us += getMonotonicUs() - c->cad.since;
+    long long us = getMonotonicUs() - c->cad.since;
+    cad.hold_us += us;
+    latencyAddSampleIfNeeded("cad-hold", us / 1000);
     listDelNode(held, c->cad.held);
     c->cad.held = NULL;
 }

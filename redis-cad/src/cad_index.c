@@ -14,6 +14,8 @@
  * command that named no keys, the offset of an entry that had to go for lack of room.
  * So a forgotten case costs latency and never a wrong answer.
  *
+ * The floor is the offset below which entries may be missing: barrier or what is durable.
+ *
  * The table grows by linear hashing, one bucket an insertion, because a rehash of a
  * million entries would stop the server for tens of milliseconds.
  *
@@ -49,8 +51,10 @@ struct cadIndex {
     size_t room;     /* Allocated buckets. */
     entry *oldest, *newest;
     size_t size, bytes;
-    long long barrier;
+    long long barrier, floor;
 };
+
+#define ROOM_MADE_AT_ONCE 1000 /* Entries that one raise of the barrier removes. */
 
 cadIndex *cadIndexNew(void) {
     cadIndex *index = zmalloc(sizeof(*index));
@@ -134,6 +138,7 @@ void cadIndexFree(cadIndex *index) {
  * entries are kept; the oldest gives way and the barrier takes its place. */
 void cadIndexStamp(cadIndex *index, int db, const char *key, size_t len, uint64_t hash, long long offset, size_t max) {
     assert(!index->newest || offset >= index->newest->offset);
+    if (offset <= index->floor) return;
     entry **at = find(index, db, key, len, hash);
     if (*at) {
         entry *e = *at;
@@ -146,12 +151,10 @@ void cadIndexStamp(cadIndex *index, int db, const char *key, size_t len, uint64_
     }
     while (index->size && index->size >= max) {
         cadIndexRaiseBarrier(index, index->oldest->offset);
-        dropOldest(index);
     }
-    if (max == 0) {
-        cadIndexRaiseBarrier(index, offset);
-        return;
-    }
+    if (max == 0) cadIndexRaiseBarrier(index, offset);
+    /* The barrier that rose for lack of room may cover the key already. */
+    if (offset <= index->floor) return;
     entry *e = zmalloc(sizeof(*e) + len);
     e->offset = offset;
     e->hash = hash;
@@ -174,16 +177,24 @@ long long cadIndexLookup(const cadIndex *index, int db, const char *key, size_t 
     return e && e->offset > index->barrier ? e->offset : index->barrier;
 }
 
+/* Drops at most `limit` entries up to the offset; what is left over goes later. */
+static void dropUpTo(cadIndex *index, long long offset, size_t limit) {
+    if (index->floor < offset) index->floor = offset;
+    while (limit-- && index->oldest && index->oldest->offset <= offset) dropOldest(index);
+}
+
 /* Whatever was updated up to `offset` need not have an entry. */
 void cadIndexRaiseBarrier(cadIndex *index, long long offset) {
     if (index->barrier < offset) index->barrier = offset;
+    dropUpTo(index, index->barrier, ROOM_MADE_AT_ONCE);
 }
 
-/* Drops at most `limit` entries that are durable. */
+/* Drops at most `limit` entries that are durable, or that the barrier covers. */
 void cadIndexPrune(cadIndex *index, long long durable, size_t limit) {
-    while (limit-- && index->oldest && index->oldest->offset <= durable) dropOldest(index);
+    dropUpTo(index, durable > index->barrier ? durable : index->barrier, limit);
 }
 
+long long cadIndexFloor(const cadIndex *index) { return index->floor; }
 long long cadIndexBarrier(const cadIndex *index) { return index->barrier; }
 size_t cadIndexSize(const cadIndex *index) { return index->size; }
 size_t cadIndexBytes(const cadIndex *index) {

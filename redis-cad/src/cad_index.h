@@ -17,6 +17,7 @@ long long cadIndexLookup(const cadIndex *index, int db, const char *key, size_t 
 void cadIndexRaiseBarrier(cadIndex *index, long long offset);
 void cadIndexPrune(cadIndex *index, long long durable, size_t limit);
 long long cadIndexBarrier(const cadIndex *index);
+long long cadIndexFloor(const cadIndex *index);
 size_t cadIndexSize(const cadIndex *index);
 size_t cadIndexBytes(const cadIndex *index);
 

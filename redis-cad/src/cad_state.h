@@ -69,6 +69,9 @@ int cadNodesOthers(void);
 char *cadNodesText(const char *separator);
 void cadNodesRecord(const char *text);
 
+/* cad_disk.c */
+void cadDiskLook(void);
+
 /* cad_window.c */
 int cadWindowFull(void);
 void cadWindowReset(void);

@@ -45,7 +45,7 @@ start_server {overrides {appendonly yes cad-durability eventual}} {
     test {CAD: CONFIG REWRITE keeps every setting} {
         set changed {cad-durability eventual cad-replication sync cad-fsync-error degrade cad-write-reads prior
             cad-scan-reads relaxed cad-flush-interval 17 cad-hold-timeout 1234 cad-window-ms 4321 cad-flush-bytes 2097152
-            cad-hold-bytes 1048576 cad-window-bytes 3145728 cad-max-dirty-keys 99 cad-immediate-prefix order:}
+            cad-hold-bytes 1048576 cad-window-bytes 3145728 cad-max-dirty-keys 99 cad-immediate-prefix order: cad-disk-reserve 12582912}
         set default {}
         foreach {name value} $changed {dict set default $name [lindex [r config get $name] 1]}
         r config set {*}$changed
