@@ -14,6 +14,8 @@ final class CpuMeter {
     private static final int FIRST_FIELD_AFTER_NAME = 3;
     private static final int UTIME = 14;
     private static final int STIME = 15;
+    private static final int CHILDREN_UTIME = 16;
+    private static final int CHILDREN_STIME = 17;
     private static final int IDLE = 4;
     private static final int IOWAIT = 5;
     /** user to steal; guest time is contained in user time. */
@@ -26,12 +28,26 @@ final class CpuMeter {
     static double ofProcesses(Collection<Long> pids) throws IOException {
         double ticks = 0;
         for (long pid : pids) {
-            String stat = Files.readString(Path.of("/proc", Long.toString(pid), "stat"));
-            // The name is in parentheses and may hold spaces.
-            String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
-            ticks += Long.parseLong(fields[UTIME - FIRST_FIELD_AFTER_NAME]) + Long.parseLong(fields[STIME - FIRST_FIELD_AFTER_NAME]);
+            String[] fields = stat(Long.toString(pid));
+            ticks += ticks(fields, UTIME) + ticks(fields, STIME);
         }
         return ticks / TICKS_PER_SECOND;
+    }
+
+    /** The same of this process and of its children that have ended. */
+    static double ofSelfAndEnded() throws IOException {
+        String[] fields = stat("self");
+        return (ticks(fields, UTIME) + ticks(fields, STIME) + ticks(fields, CHILDREN_UTIME) + ticks(fields, CHILDREN_STIME)) / TICKS_PER_SECOND;
+    }
+
+    private static String[] stat(String process) throws IOException {
+        String stat = Files.readString(Path.of("/proc", process, "stat"));
+        // The name is in parentheses and may hold spaces.
+        return stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+    }
+
+    private static long ticks(String[] fields, int field) {
+        return Long.parseLong(fields[field - FIRST_FIELD_AFTER_NAME]);
     }
 
     /** Time that all CPUs were busy, whoever used them; time stolen by the hypervisor counts. */

@@ -15,6 +15,9 @@ import java.util.concurrent.TimeoutException;
 
 /** A master and its replicas, each with a disk of its own. */
 final class RedisGroup implements AutoCloseable {
+    /** Of cad-flush-interval, ms. */
+    static final long DEFAULT_FLUSH_INTERVAL = 10;
+
     private final RedisMode mode;
     private final List<RedisServer> servers = new ArrayList<>();
 

@@ -89,6 +89,21 @@ final class RedisLoad implements AutoCloseable {
         return ops;
     }
 
+    /** Ends the load and returns how many operations succeeded. */
+    long endCounting() throws InterruptedException {
+        running = false;
+        long count = 0;
+        for (Client client : clients) {
+            client.join();
+            count += client.succeeded;
+        }
+        clients.clear();
+        if (failure.get() != null || count == 0) {
+            throw new IllegalStateException("the load failed", failure.get());
+        }
+        return count;
+    }
+
     /** Reads every key once. */
     List<Op> readAll() throws IOException {
         List<Op> ops = new ArrayList<>();
@@ -125,6 +140,7 @@ final class RedisLoad implements AutoCloseable {
         private final SplittableRandom random;
         private final List<Op> ops = new ArrayList<>();
         private long written;
+        private long succeeded;
 
         Client(int id) {
             super("redis-load");
@@ -155,6 +171,7 @@ final class RedisLoad implements AutoCloseable {
             if (recorded) {
                 ops.add(op);
             }
+            succeeded += op.ok() ? 1 : 0;
             return op.ok();
         }
 

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.bench;
+
+import com.fasterxml.jackson.databind.MappingIterator;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.cad.zookeeper.testkit.Arguments;
+import io.cad.zookeeper.testkit.ExitCode;
+import io.cad.zookeeper.testkit.RunDirectory;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Random;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/**
+ * Command: ratios of Redis' modes, both systems alive at once and taking turns, as pairs of slices.
+ *
+ * <p>Exit codes as those of {@link ZkBench}.
+ */
+public final class RedisBench {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final long BOOTSTRAP_SEED = 1;
+    private static final double WARM_UP = 3;
+
+    private static final String USAGE = String.join("\n",
+            "usage: RedisBench [options]",
+            "  --plan NAME           quick (the headline ratios), full or smoke (quick)",
+            "  --only TEXT           only cells whose id contains this",
+            "  --pairs N             at most so many pairs of each cell; claims with fewer than planned stay undecided",
+            "  --slice S             seconds of a slice (1)",
+            "  --redis DIR           the patched build's directory of programs",
+            "  --stock DIR           the same of the unpatched build",
+            "  --seed N              of loads and of the order within pairs (random)",
+            "  --fi FILE             the failure-injector's program",
+            "  --claims              print the table from the raw data, measure nothing",
+            "  --out DIR             raw data; a run with the same directory goes on where the last one stopped (out/bench-redis)");
+
+    /** Raw data of one pair, one JSON line. */
+    record Pair(String cell, int pair, double slice, long seed, double foreignCores, RedisSubject.Sample subject, RedisSubject.Sample over) {
+        double ratio(RedisCell of) {
+            return subject.figure(of.cpu()) / over.figure(of.cpu());
+        }
+    }
+
+    private final List<RedisCell> cells;
+    private final boolean asserts;
+    private final boolean claimsOnly;
+    private final int pairs;
+    private final double slice;
+    private final Path patched;
+    private final Path stock;
+    private final long seed;
+    private final String fi;
+    private final Path raw;
+
+    private RedisBench(Arguments arguments) throws Arguments.BadArguments {
+        String plan = arguments.get("plan", "quick");
+        String only = arguments.get("only", "");
+        this.cells = cells(plan).stream().filter(cell -> cell.id().contains(only)).collect(Collectors.toList());
+        this.asserts = !plan.equals("smoke");
+        this.claimsOnly = arguments.has("claims");
+        this.pairs = (int) arguments.number("pairs", Integer.MAX_VALUE, 1);
+        this.slice = arguments.decimal("slice", 1, 0.1);
+        this.patched = Path.of(arguments.get("redis", ".")).toAbsolutePath().normalize();
+        this.stock = Path.of(arguments.get("stock", ".")).toAbsolutePath().normalize();
+        this.seed = arguments.number("seed", new Random().nextInt(Integer.MAX_VALUE), 0);
+        this.fi = arguments.get("fi", null);
+        this.raw = Path.of(arguments.get("out", "out/bench-redis")).toAbsolutePath().normalize().resolve("raw");
+    }
+
+    private static List<RedisCell> cells(String plan) throws Arguments.BadArguments {
+        switch (plan) {
+            case "quick":
+                return RedisCell.headlines();
+            case "full":
+                List<RedisCell> all = RedisCell.headlines();
+                all.addAll(RedisCell.dial());
+                return all;
+            case "smoke":
+                return RedisCell.smoke();
+            default:
+                throw new Arguments.BadArguments("--plan needs quick, full or smoke, not " + plan);
+        }
+    }
+
+    public static void main(String[] line) {
+        System.exit(run(line).code());
+    }
+
+    private static ExitCode run(String[] line) {
+        try {
+            Arguments arguments = new Arguments(line,
+                    Set.of("plan", "only", "pairs", "slice", "redis", "stock", "seed", "fi", "out"), Set.of("help", "claims"));
+            if (arguments.has("help")) {
+                System.out.println(USAGE);
+                return ExitCode.HOLDS;
+            }
+            return new RedisBench(arguments).run();
+        } catch (Arguments.BadArguments | IllegalArgumentException e) {
+            System.err.println("RedisBench: " + e.getMessage() + "\n" + USAGE);
+            return ExitCode.BAD_ARGUMENTS;
+        } catch (Exception e) {
+            e.printStackTrace();
+            return ExitCode.CRASHED;
+        }
+    }
+
+    private ExitCode run() throws Exception {
+        Files.createDirectories(raw);
+        for (RedisCell cell : cells) {
+            if (!claimsOnly && load(cell).size() < pairsOf(cell)) {
+                measure(cell);
+            }
+        }
+        StringBuilder table = new StringBuilder("| claim | figure | load | fsync | target | median | 95 % interval | pairs"
+                + " | replies held | syncs | foreign cores | verdict | data |\n");
+        table.append("| --- ".repeat(13)).append("|\n");
+        ExitCode code = ExitCode.HOLDS;
+        for (RedisCell cell : cells) {
+            List<Pair> done = load(cell);
+            ExitCode verdict = verdict(cell, done);
+            code = code.and(verdict);
+            if (!done.isEmpty()) {
+                table.append(row(cell, done, verdict));
+            }
+        }
+        Files.writeString(raw.resolveSibling("claims.md"), table.toString());
+        System.out.println("\n" + table + "\nseed " + seed);
+        return asserts ? code : ExitCode.HOLDS;
+    }
+
+    private int pairsOf(RedisCell cell) {
+        return Math.min(pairs, cell.pairs());
+    }
+
+    private static long held(List<Pair> pairs) {
+        return pairs.stream().mapToLong(pair -> pair.subject().held()).sum();
+    }
+
+    private static Ratio ratio(RedisCell cell, List<Pair> pairs) {
+        return Ratio.of(pairs.stream().map(pair -> pair.ratio(cell)).collect(Collectors.toList()), BOOTSTRAP_SEED);
+    }
+
+    /** A mix in which no reply waited says nothing about CAD; a claim needs all its pairs. */
+    private static ExitCode verdict(RedisCell cell, List<Pair> pairs) {
+        boolean untested = cell.mode() == RedisMode.CAD && cell.load() == RedisCell.Load.MIX && held(pairs) == 0;
+        if (pairs.isEmpty() || untested || (cell.target() > 0 && pairs.size() < cell.pairs())) {
+            return ExitCode.UNDECIDED;
+        }
+        return cell.target() == 0 || cell.isMet(ratio(cell, pairs)) ? ExitCode.HOLDS : ExitCode.VIOLATED;
+    }
+
+    private static String row(RedisCell cell, List<Pair> pairs, ExitCode verdict) {
+        Ratio ratio = ratio(cell, pairs);
+        String target = cell.target() == 0 ? "-" : (cell.cpu() ? "<= " : ">= ") + cell.target();
+        return String.format(Locale.ROOT, "| %s | %s, %s over %s | %s, %d clients, pipeline %d | %s | %s | %.3f | %.3f to %.3f | %d | %d | %d | %.2f | %s | raw/%s.jsonl |%n",
+                cell.claim(), cell.cpu() ? "CPU time an operation" : "throughput", cell.mode().label(), cell.over().label(),
+                cell.load(), cell.clients(), cell.pipeline(), cell.dial() == 0 ? "raw" : cell.dial() + " ms", target, ratio.median(),
+                ratio.low(), ratio.high(), ratio.pairs(), held(pairs), pairs.stream().mapToLong(pair -> pair.subject().syncs()).sum(),
+                pairs.stream().mapToDouble(Pair::foreignCores).average().orElse(0),
+                cell.target() == 0 ? "indicative" : verdict.name().toLowerCase(Locale.ROOT), cell.id());
+    }
+
+    private Path file(RedisCell cell) {
+        return raw.resolve(cell.id() + ".jsonl");
+    }
+
+    private List<Pair> load(RedisCell cell) throws IOException {
+        List<Pair> done = new ArrayList<>();
+        if (Files.exists(file(cell))) {
+            try (MappingIterator<Pair> lines = JSON.readerFor(Pair.class).readValues(file(cell).toFile())) {
+                lines.forEachRemaining(done::add);
+            }
+        }
+        return done;
+    }
+
+    private RedisSubject start(RunDirectory run, RedisMode mode) throws Exception {
+        return RedisSubject.start(run, mode, mode.isPatched() ? patched : stock, stock.resolve("redis-benchmark"), fi, seed);
+    }
+
+    private void measure(RedisCell cell) throws Exception {
+        System.out.println(cell.id() + ": " + cell.mode().describe() + " over " + cell.over().describe());
+        try (RunDirectory run = RunDirectory.create(raw.getParent(), "run");
+                RedisSubject subject = start(run, cell.mode());
+                RedisSubject over = start(run, cell.over())) {
+            subject.setSyncLatency(cell.dial());
+            over.setSyncLatency(cell.dial());
+            for (double warm = 0; warm < WARM_UP; warm += slice) {
+                subject.slice(cell, slice);
+                over.slice(cell, slice);
+            }
+            List<Long> ours = new ArrayList<>(subject.pids());
+            ours.addAll(over.pids());
+            Random order = new Random(seed + cell.id().hashCode());
+            for (int pair = load(cell).size(); pair < pairsOf(cell); pair++) {
+                Pair measured = pair(cell, pair, subject, over, ours, order.nextBoolean());
+                Files.writeString(file(cell), JSON.writeValueAsString(measured) + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+                System.out.printf(Locale.ROOT, "%s pair %d/%d: %.0f and %.0f ops/s, ratio %.3f, foreign load %.2f cores%n", cell.id(),
+                        pair + 1, pairsOf(cell), measured.subject().opsPerSecond(), measured.over().opsPerSecond(), measured.ratio(cell),
+                        measured.foreignCores());
+            }
+            run.closeAndDelete();
+        }
+    }
+
+    /** The time of redis-benchmark counts as ours: it has ended when the slice has. */
+    private Pair pair(RedisCell cell, int number, RedisSubject subject, RedisSubject over, List<Long> servers, boolean subjectFirst)
+            throws IOException, InterruptedException {
+        double machine = CpuMeter.ofMachine();
+        double own = CpuMeter.ofProcesses(servers) + CpuMeter.ofSelfAndEnded();
+        long begin = System.nanoTime();
+        RedisSubject.Sample first = (subjectFirst ? subject : over).slice(cell, slice);
+        RedisSubject.Sample second = (subjectFirst ? over : subject).slice(cell, slice);
+        double seconds = (System.nanoTime() - begin) / 1e9;
+        double used = CpuMeter.ofProcesses(servers) + CpuMeter.ofSelfAndEnded() - own;
+        double foreign = Math.max(0, CpuMeter.ofMachine() - machine - used) / seconds;
+        return new Pair(cell.id(), number, slice, seed, foreign, subjectFirst ? first : second, subjectFirst ? second : first);
+    }
+}
