@@ -79,7 +79,7 @@ public final class RedisBench {
                 return RedisCell.headlines();
             case "full":
                 List<RedisCell> all = RedisCell.headlines();
-                all.addAll(RedisCell.dial());
+                all.addAll(RedisCell.overTheDial());
                 return all;
             case "smoke":
                 return RedisCell.smoke();

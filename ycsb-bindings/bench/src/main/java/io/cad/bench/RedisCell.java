@@ -41,7 +41,7 @@ record RedisCell(String claim, RedisMode mode, RedisMode over, Load load, boolea
     }
 
     /** Each load over the dial, as an indication. */
-    static List<RedisCell> dial() {
+    static List<RedisCell> overTheDial() {
         List<RedisCell> cells = new ArrayList<>();
         for (double dial : DIAL) {
             for (Load load : Load.values()) {
