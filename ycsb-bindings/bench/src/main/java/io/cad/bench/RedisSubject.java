@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.cad.bench;
 
-import com.fasterxml.jackson.annotation.JsonIgnore;
 import io.cad.zookeeper.testkit.RunDirectory;
 import io.cad.zookeeper.testkit.disk.FiDisk;
 import io.cad.zookeeper.testkit.load.LoadSpec;
@@ -41,7 +40,6 @@ final class RedisSubject implements AutoCloseable {
 
     /** What one slice gave. {@code held} replies waited for a disk, {@code syncs} were made on the master. */
     record Sample(double opsPerSecond, long ops, double cpuSecondsPerOp, double seconds, long held, long syncs) {
-        @JsonIgnore
         double figure(boolean cpu) {
             return cpu ? cpuSecondsPerOp : opsPerSecond;
         }
