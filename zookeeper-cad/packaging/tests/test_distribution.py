@@ -45,6 +45,16 @@ class DistributionTest(HomeCase):
     def test_cad(self):
         self.durability("cad")
 
+    def test_zk_cad_reads_the_log(self):
+        server = self.session(ensemble=True, role="leader", settings=["cad.durability=cad"])
+        server.stop()
+        code, said = server.script("zk-cad", "log", "check", "--config", str(server.home / "conf" / "zoo.cfg"))
+        self.assertEqual(0, code, said)
+        self.assertIn("sound", said)
+        code, said = server.script("zk-cad", "log", "show", "--config", str(server.home / "conf" / "zoo.cfg"))
+        self.assertEqual(0, code, said)
+        self.assertIn("create /kept (7 bytes)", said)
+
     def test_cad_on_a_standalone_server_is_refused_with_the_remedy(self):
         server = Server(self.unpack("bin"), ensemble=False, settings=["cad.durability=cad"])
         code, said = server.script("zkServer.sh", "start-foreground")

@@ -164,7 +164,9 @@ public final class CadExtension extends ServerExtension {
             FileTxnSnapLog files = peer.getTxnFactory();
             files.commit();
             // What the epoch begins with may no longer be taken for a torn tail.
-            Store.of(files.getDataLogDir()).mark().raiseDurably(files.getLastLoggedZxid());
+            Store store = Store.of(files.getDataLogDir());
+            store.mark().raiseDurably(files.getLastLoggedZxid());
+            store.recordEpoch(epoch);
         }
     }
 

@@ -36,6 +36,16 @@ public final class PersistedMark implements Closeable {
         }
     }
 
+    /** The mark in a file, 0 if there is none; changes nothing. */
+    public static long peek(File file) throws IOException {
+        if (!file.exists()) {
+            return 0;
+        }
+        try (FileChannel channel = FileChannel.open(file.toPath(), StandardOpenOption.READ)) {
+            return read(channel);
+        }
+    }
+
     private static long read(FileChannel channel) throws IOException {
         ByteBuffer read = ByteBuffer.allocate(SIZE);
         int n = channel.read(read, 0);

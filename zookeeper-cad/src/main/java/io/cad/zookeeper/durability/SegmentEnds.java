@@ -20,7 +20,8 @@ public final class SegmentEnds {
     private final File record;
     private final Map<String, Long> ends = new TreeMap<>();
 
-    SegmentEnds(File record) throws IOException {
+    /** Reads a record, if there is one. */
+    public SegmentEnds(File record) throws IOException {
         this.record = record;
         if (!record.exists()) {
             return;
@@ -37,6 +38,10 @@ public final class SegmentEnds {
     /** Index of the last entry of a finished file, or null if none was recorded. */
     public synchronized Long end(File log) {
         return ends.get(log.getName());
+    }
+
+    synchronized boolean isEmpty() {
+        return ends.isEmpty();
     }
 
     /** A log file is finished and durable; records it durably. Files that are gone are forgotten. */

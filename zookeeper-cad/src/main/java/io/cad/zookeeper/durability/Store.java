@@ -3,8 +3,11 @@ package io.cad.zookeeper.durability;
 
 import java.io.File;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import org.apache.zookeeper.common.AtomicFileOutputStream;
 
 /**
  * What the objects that open one data directory share: upstream creates logs
@@ -16,6 +19,11 @@ public final class Store {
     /** Directory of side files inside the data directory, and its layout version. */
     public static final String SIDE_DIRECTORY = "cad";
     private static final String LAYOUT = "v1";
+
+    /** Side files: the persisted mark, where log files end, and the newest epoch that was recorded under our eyes. */
+    public static final String MARK = "persisted";
+    public static final String SEGMENTS = "segments";
+    public static final String EPOCH = "epoch";
 
     private static final ConcurrentMap<File, Store> STORES = new ConcurrentHashMap<>();
 
@@ -47,7 +55,7 @@ public final class Store {
     private volatile File adoptingFor;
 
     private Store(File versionDirectory) {
-        sideDirectory = new File(new File(versionDirectory.getParentFile(), SIDE_DIRECTORY), LAYOUT);
+        sideDirectory = sideDirectory(versionDirectory);
     }
 
     /**
@@ -61,6 +69,11 @@ public final class Store {
 
     private static File key(File versionDirectory) {
         return versionDirectory.getAbsoluteFile().toPath().normalize().toFile();
+    }
+
+    /** Side files of a directory, which need not exist. */
+    public static File sideDirectory(File versionDirectory) {
+        return new File(new File(versionDirectory.getParentFile(), SIDE_DIRECTORY), LAYOUT);
     }
 
     /** Closes the side files of a directory that this process is done with; the next use opens them anew. */
@@ -86,16 +99,55 @@ public final class Store {
 
     public synchronized PersistedMark mark() throws IOException {
         if (mark == null) {
-            mark = new PersistedMark(new File(sideDirectory(), "persisted"));
+            mark = new PersistedMark(new File(sideDirectory(), MARK));
         }
         return mark;
     }
 
     public synchronized SegmentEnds segments() throws IOException {
         if (segments == null) {
-            segments = new SegmentEnds(new File(sideDirectory(), "segments"));
+            segments = new SegmentEnds(new File(sideDirectory(), SEGMENTS));
         }
         return segments;
+    }
+
+    /** An epoch is about to be recorded by upstream; remembers durably that it was us. */
+    public synchronized void recordEpoch(long epoch) throws IOException {
+        File file = new File(sideDirectory(), EPOCH);
+        if (epoch > recordedEpoch(file)) {
+            AtomicFileOutputStream out = new AtomicFileOutputStream(file);
+            out.write(Long.toString(epoch).getBytes(StandardCharsets.UTF_8));
+            out.close();
+            Directories.sync(sideDirectory());
+        }
+    }
+
+    /** Newest epoch that a server with CAD recorded here, -1 if none did. */
+    private static long recordedEpoch(File file) throws IOException {
+        try {
+            return file.exists() ? Long.parseLong(Files.readString(file.toPath()).trim()) : -1;
+        } catch (NumberFormatException e) {
+            return -1;
+        }
+    }
+
+    /**
+     * Whether a server without CAD has run here since the side files were written: it cuts and appends without
+     * telling them. It cannot cut without recording a newer epoch. Changes nothing.
+     *
+     * @param epoch what upstream's file says
+     */
+    public static boolean recordsAreStale(File versionDirectory, long epoch) throws IOException {
+        File side = sideDirectory(versionDirectory);
+        return epoch > recordedEpoch(new File(side, EPOCH))
+            && (PersistedMark.peek(new File(side, MARK)) > 0 || !new SegmentEnds(new File(side, SEGMENTS)).isEmpty());
+    }
+
+    /** Drops, durably, what is recorded of a log that somebody else has written. */
+    public synchronized void distrust(long epoch) throws IOException {
+        mark().lower(0);
+        segments().cut(-1);
+        recordEpoch(epoch);
     }
 
     /** Highest index that a sync in this process has covered. */

@@ -38,6 +38,11 @@ final class Adoption {
         finish(logDir, snapDir);
     }
 
+    /** Whether a switch was decided and not completed. */
+    static boolean isPending(File snapDir) {
+        return !HistoryFiles.snapshots(new File(Store.sideDirectory(snapDir), DECIDED)).isEmpty();
+    }
+
     /** Completes a switch that was decided; does nothing if there is none. */
     static void finish(File logDir, File snapDir) throws IOException {
         File decided = new File(Store.of(snapDir).sideDirectory(), DECIDED);

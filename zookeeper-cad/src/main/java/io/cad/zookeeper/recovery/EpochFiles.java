@@ -3,6 +3,7 @@ package io.cad.zookeeper.recovery;
 
 import io.cad.zookeeper.core.Indices;
 import io.cad.zookeeper.durability.Directories;
+import io.cad.zookeeper.durability.Store;
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -32,18 +33,24 @@ final class EpochFiles {
      *
      * @param end index of the last entry of log or snapshot, all of which is synced
      */
-    static void catchUp(File snapDir, long end) throws IOException {
+    static void catchUp(Store store, File snapDir, long end) throws IOException {
         long epoch = Indices.epoch(Math.max(end, 0));
-        long current = read(new File(snapDir, CURRENT));
+        long current = current(snapDir);
         if (current < 0 || epoch <= current || epoch > read(new File(snapDir, ACCEPTED))) {
             return;
         }
+        store.recordEpoch(epoch);
         AtomicFileOutputStream out = new AtomicFileOutputStream(new File(snapDir, CURRENT));
         out.write(Long.toString(epoch).getBytes(StandardCharsets.UTF_8));
         out.close();
         Directories.sync(snapDir);
         LOG.warn("The log reaches {} but the recorded epoch was {}: the crash came between the two; recorded epoch {}",
             Indices.format(end), current, epoch);
+    }
+
+    /** The recorded epoch, -1 if there is none. */
+    static long current(File snapDir) throws IOException {
+        return read(new File(snapDir, CURRENT));
     }
 
     private static long read(File file) throws IOException {

@@ -9,8 +9,6 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
-import org.apache.zookeeper.server.persistence.FileTxnLog;
-import org.apache.zookeeper.server.persistence.SnapStream;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -38,37 +36,26 @@ public final class LogRepair {
         Store store = Store.of(logDir);
         discardUnpublished(Store.of(snapDir));
         Adoption.finish(logDir, snapDir);
-        long mark = store.mark().value();
-        long base = newestSnapshot(snapDir);
-        File[] files = FileTxnLog.getLogFiles(logDir.listFiles(), Math.max(base, 0));
-        long end = repair(store, logDir, files, base, mark);
-        syncAll(files);
-        EpochFiles.catchUp(snapDir, end);
+        distrustStaleRecords(store, logDir, snapDir);
+        Diagnosis diagnosis = Diagnosis.of(logDir, snapDir, store.mark().value(), store.segments());
+        if (diagnosis.corruption != null) {
+            throw new IOException(diagnosis.corruption);
+        }
+        if (diagnosis.torn != null) {
+            cut(diagnosis);
+        }
+        syncAll(diagnosis.files);
+        EpochFiles.catchUp(store, snapDir, diagnosis.end);
     }
 
-    /** Cuts what may be cut; answers the index of the last entry that is left. */
-    private static long repair(Store store, File logDir, File[] files, long base, long mark) throws IOException {
-        long end = Math.max(base, 0);
-        for (int i = 0; i < files.length; i++) {
-            LogScan scan = LogScan.of(files[i], 0);
-            if (scan.records > 0 && base >= 0 && scan.first > end && !LogScan.begins(end, scan.first)) {
-                scan = LogScan.unusable(files[i], Indices.format(scan.first) + " does not follow " + Indices.format(end));
-            }
-            Long finished = store.segments().end(files[i]);
-            if (finished != null && scan.last < finished) {
-                throw corruption(files[i], "it ends at " + Indices.format(scan.last), finished);
-            }
-            end = Math.max(end, scan.last);
-            if (scan.defect != null) {
-                cut(scan, files, i, end, mark);
-                return end;
-            }
+    /** A stock server that ran here in between may have cut the log: what was recorded of it holds no more. */
+    private static void distrustStaleRecords(Store store, File logDir, File snapDir) throws IOException {
+        long recorded = EpochFiles.current(snapDir);
+        if (Store.recordsAreStale(logDir, recorded)) {
+            LOG.warn("Epoch {} was recorded by a server without CAD: the persisted mark {} and the ends of log files "
+                + "are dropped; a damaged tail counts as torn until the next sync", recorded, store.mark());
+            store.distrust(recorded);
         }
-        if (end < mark) {
-            throw corruption(files.length == 0 ? logDir : files[files.length - 1],
-                "it ends at " + Indices.format(end), mark);
-        }
-        return end;
     }
 
     /** After the death of the process alone the log may be complete and yet not durable. */
@@ -82,12 +69,11 @@ public final class LogRepair {
         }
     }
 
-    private static void cut(LogScan scan, File[] files, int index, long end, long mark) throws IOException {
-        if (end < mark) {
-            throw corruption(scan.file, scan.defect + " behind " + Indices.format(Math.max(end, 0)), mark);
-        }
+    private static void cut(Diagnosis diagnosis) throws IOException {
+        LogScan scan = diagnosis.torn;
         long bytes = scan.file.length() - scan.goodBytes;
-        for (int i = files.length - 1; i > index; i--) {
+        File[] files = diagnosis.files;
+        for (int i = files.length - 1; i > diagnosis.tornAt; i--) {
             Files.delete(files[i].toPath());
         }
         if (scan.records == 0) {
@@ -100,27 +86,8 @@ public final class LogRepair {
         }
         Directories.sync(scan.file.getParentFile());
         LOG.warn("Cut the torn tail of {}: {}; the log now ends at {}, {} bytes and {} later files removed, "
-                + "persisted mark {}", scan.file, scan.defect, Indices.format(end), bytes,
-            files.length - 1 - index, Indices.format(mark));
-    }
-
-    private static IOException corruption(File file, String what, long mark) {
-        return new IOException("Corrupt log " + file + ": " + what + ", but everything up to "
-            + Indices.format(mark) + " had been synced. Nothing was changed. To restore this server from its peers, "
-            + "move its data and log directories away, keep myid, and start it while a majority of the others runs");
-    }
-
-    private static long newestSnapshot(File snapDir) {
-        for (File file : HistoryFiles.snapshots(snapDir)) {
-            try {
-                if (SnapStream.isValidSnapshot(file)) {
-                    return HistoryFiles.index(file);
-                }
-            } catch (IOException e) {
-                LOG.warn("Skipping snapshot {}: {}", file, e.toString());
-            }
-        }
-        return -1;
+                + "persisted mark {}", scan.file, scan.defect, Indices.format(diagnosis.end), bytes,
+            files.length - 1 - diagnosis.tornAt, Indices.format(diagnosis.mark));
     }
 
     private static void discardUnpublished(Store store) throws IOException {
