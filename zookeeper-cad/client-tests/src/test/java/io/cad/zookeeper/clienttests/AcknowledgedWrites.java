@@ -110,12 +110,27 @@ final class AcknowledgedWrites implements AutoCloseable {
     /** Ends the clients, and reads at a server which of the acknowledged writes are not there. */
     Set<String> missing(String server) throws Exception {
         close();
+        return missingNow(server);
+    }
+
+    /** Reads at a server which of the writes acknowledged so far are not there; the clients go on. */
+    Set<String> missingNow(String server) throws Exception {
+        return missingNow(server, acknowledgedNow());
+    }
+
+    /** The paths acknowledged so far. */
+    Set<String> acknowledgedNow() {
+        return Set.copyOf(acknowledged);
+    }
+
+    /** Reads at a server which of some paths are not there. */
+    Set<String> missingNow(String server, Set<String> paths) throws Exception {
         if (failure != null) {
             throw new IllegalStateException("a writer failed", failure);
         }
+        Set<String> missing = new HashSet<>(paths);
         try (ZooKeeper zooKeeper = RealClients.zooKeeper(server)) {
             zooKeeper.sync("/", (code, path, context) -> { }, null);
-            Set<String> missing = new HashSet<>(acknowledged);
             for (int client = 0; client < threads.size(); client++) {
                 String parent = ROOT + client;
                 zooKeeper.getChildren(parent, false).forEach(name -> missing.remove(parent + "/" + name));

@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -30,7 +31,10 @@ public final class ServerProcess implements AutoCloseable {
     private final Ports ports;
     private final Path directory;
     private final Disk disk;
-    private final List<String> command;
+    private final List<String> jvmFlags;
+    private ServerBuild build;
+    private Map<String, String> cfg = Map.of();
+    private List<String> serverLines = List.of();
     private Process process;
     private boolean paused;
     /** Whether the server was started and not ended by us since. */
@@ -41,27 +45,55 @@ public final class ServerProcess implements AutoCloseable {
         this.ports = ports;
         this.directory = directory;
         this.disk = disk;
-        this.command = command(config);
+        this.jvmFlags = config.jvmFlags();
+        this.build = config.build();
     }
 
-    private List<String> command(EnsembleConfig config) {
+    private List<String> command() {
         List<String> words = new ArrayList<>();
         // A session of its own: the terminal's Ctrl-C reaches only us, and the scheduler treats each server as a host.
         words.add("setsid");
         words.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        words.addAll(config.jvmFlags());
+        words.addAll(jvmFlags);
         words.add("-Dlogback.configurationFile=" + directory.resolve("logback.xml"));
         // A server whose files are gone must not vote as if it were new; the marker below allows the first start.
         words.add("-Dzookeeper.db.autocreate=false");
         words.add("-cp");
-        words.add(config.build().classPath());
+        words.add(build.classPath());
         words.add(MAIN_CLASS);
         words.add(configFile().toString());
         return List.copyOf(words);
     }
 
     /** Writes zoo.cfg, myid and the marker of a new server, and makes them durable. */
-    void prepare(Map<String, String> cfg, List<String> serverLines) throws IOException, InterruptedException {
+    void prepare(Map<String, String> settings, List<String> ensemble) throws IOException, InterruptedException {
+        cfg = Map.copyOf(settings);
+        serverLines = List.copyOf(ensemble);
+        writeConfig();
+        Files.write(directory.resolve("logback.xml"), resource("server-logback.xml"));
+        Files.writeString(disk.directory().resolve("myid"), id + "\n");
+        Files.writeString(disk.directory().resolve("initialize"), "");
+        disk.sync();
+    }
+
+    /**
+     * Replaces the server's jars and its {@code cad.*} lines, as an operator does between a stop and a start.
+     *
+     * @param cad lines of zoo.cfg that begin with {@code cad.}; the earlier ones are taken out
+     */
+    public synchronized void reinstall(ServerBuild newBuild, Map<String, String> cad) throws IOException {
+        if (isRunning()) {
+            throw new IllegalStateException("server " + id + " runs; stop it first");
+        }
+        build = newBuild;
+        Map<String, String> settings = new LinkedHashMap<>(cfg);
+        settings.keySet().removeIf(key -> key.startsWith("cad."));
+        settings.putAll(cad);
+        cfg = settings;
+        writeConfig();
+    }
+
+    private void writeConfig() throws IOException {
         List<String> lines = new ArrayList<>();
         cfg.forEach((key, value) -> lines.add(key + "=" + value));
         lines.add("dataDir=" + disk.directory());
@@ -74,10 +106,6 @@ public final class ServerProcess implements AutoCloseable {
         }
         lines.addAll(serverLines);
         Files.write(configFile(), lines);
-        Files.write(directory.resolve("logback.xml"), resource("server-logback.xml"));
-        Files.writeString(disk.directory().resolve("myid"), id + "\n");
-        Files.writeString(disk.directory().resolve("initialize"), "");
-        disk.sync();
     }
 
     private static byte[] resource(String name) throws IOException {
@@ -140,7 +168,7 @@ public final class ServerProcess implements AutoCloseable {
         if (isRunning()) {
             throw new IllegalStateException("server " + id + " already runs");
         }
-        ProcessBuilder builder = new ProcessBuilder(command).directory(directory.toFile());
+        ProcessBuilder builder = new ProcessBuilder(command()).directory(directory.toFile());
         builder.environment().putAll(disk.environment());
         builder.redirectErrorStream(true);
         builder.redirectOutput(ProcessBuilder.Redirect.appendTo(logFile().toFile()));

@@ -31,6 +31,9 @@ public interface Disk extends AutoCloseable {
      */
     void setSyncLatency(double millis) throws IOException, InterruptedException;
 
+    /** Takes all space away, or gives it back: from then on what needs space fails with ENOSPC. */
+    void setFull(boolean full) throws IOException, InterruptedException;
+
     /**
      * Power loss: everything that was written and not synced is gone. No process may have files open here.
      *

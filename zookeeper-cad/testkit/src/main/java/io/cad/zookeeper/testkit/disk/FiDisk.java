@@ -92,6 +92,11 @@ public final class FiDisk implements Disk {
     }
 
     @Override
+    public void setFull(boolean full) throws IOException, InterruptedException {
+        run("fault", "--enospc", full ? "on" : "off");
+    }
+
+    @Override
     public Loss powerLoss() throws IOException, InterruptedException {
         JsonNode loss = run("crash", torn ? "--torn" : "--torn=false", "--seed", Long.toString(seed++));
         long files = loss.get("files_lost").asLong() + loss.get("files_reverted").asLong() + loss.get("files_restored").asLong();

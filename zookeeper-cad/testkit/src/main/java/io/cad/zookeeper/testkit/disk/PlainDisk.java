@@ -28,6 +28,11 @@ public record PlainDisk(Path directory) implements Disk {
     }
 
     @Override
+    public void setFull(boolean full) {
+        throw new UnsupportedOperationException("a plain directory does not run full; use the failure-injector's disk");
+    }
+
+    @Override
     public Loss powerLoss() throws IOException {
         throw new UnsupportedOperationException("a plain directory loses nothing; use the failure-injector's disk");
     }
