@@ -37,6 +37,9 @@ public final class PowerLossRun {
             "  --servers N           voters (5)",
             "  --clients N           sessions, spread over the servers (20)",
             "  --rounds N            power losses (3)",
+            "  --minutes M           instead of --rounds: as many as fit",
+            "  --audit               also violated by a digest mismatch, by trees that differ between servers at the end, and",
+            "                        by memory or side files beyond their bounds",
             "  --seconds S           load before each loss (3)",
             "  --sync-latency MS     how long an fsync takes (3)",
             "  --victims WHICH       all, minority or random: who loses its power (random)",
@@ -48,6 +51,11 @@ public final class PowerLossRun {
             "  --seed N              of load and victims (random)",
             "  --fi FILE             the failure-injector's program (default: system property testkit.fi)",
             "  --out DIR             results and histories of violated rounds (default: below the temporary directory)");
+
+    /** A server's JVM has a heap of 256 MiB here; code, threads and buffers come on top. */
+    private static final long MOST_MEMORY = 640L << 20;
+    /** What rollbacks keep, and a snapshot that waits. */
+    private static final long MOST_SIDE_FILES = 128L << 20;
 
     private final Arguments arguments;
     private final long seed;
@@ -66,9 +74,9 @@ public final class PowerLossRun {
     static ExitCode run(String[] line) {
         try {
             Arguments arguments = new Arguments(line,
-                    Set.of("lib-dir", "server-jar", "plugin", "cfg", "servers", "clients", "rounds", "seconds", "sync-latency",
+                    Set.of("lib-dir", "server-jar", "plugin", "cfg", "servers", "clients", "rounds", "minutes", "seconds", "sync-latency",
                             "victims", "guarantee", "seed", "fi", "out"),
-                    Set.of("need-held", "torn", "help"));
+                    Set.of("need-held", "torn", "audit", "help"));
             if (arguments.has("help")) {
                 System.out.println(USAGE);
                 return ExitCode.HOLDS;
@@ -98,7 +106,9 @@ public final class PowerLossRun {
 
     private ExitCode run() throws Exception {
         int servers = (int) arguments.number("servers", 5, 1);
-        int rounds = (int) arguments.number("rounds", 3, 1);
+        double minutes = arguments.decimal("minutes", 0, 0);
+        int rounds = minutes > 0 ? Integer.MAX_VALUE : (int) arguments.number("rounds", 3, 1);
+        long end = System.nanoTime() + (long) (minutes * 60e9);
         String victims = arguments.get("victims", "random");
         String guarantee = arguments.get("guarantee", "reads");
         if (!Set.of("all", "minority", "random").contains(victims)) {
@@ -124,16 +134,22 @@ public final class PowerLossRun {
             ExitCode verdict = ExitCode.HOLDS;
             long bytes = 0;
             long held = 0;
+            long mismatches = 0;
+            Footprint largest = new Footprint(0, 0, 0);
             try (PowerLossTrial trial = new PowerLossTrial(ensemble, spec)) {
                 trial.warmUp(seconds);
-                for (int round = 1; round <= rounds; round++) {
+                for (int round = 1; round <= rounds && (minutes == 0 || System.nanoTime() < end); round++) {
                     List<ServerProcess> chosen = choose(ensemble, victims);
                     PowerLossTrial.Result result = trial.run(seconds, chosen);
                     Findings findings = result.findings();
                     bytes += result.loss().bytes();
                     held += result.readsHeld();
+                    mismatches += result.digestMismatches();
                     boolean holds = findings.readsHold() && (guarantee.equals("reads") || findings.ackedWritesLost() == 0);
-                    System.out.println(describe(round, rounds, chosen, result, holds));
+                    System.out.println(describe(minutes > 0 ? "" + round : round + "/" + rounds, chosen, result, holds));
+                    for (ServerProcess server : ensemble.servers()) {
+                        largest = largest.max(Footprint.of(server));
+                    }
                     record(results, round, chosen, result);
                     if (!holds) {
                         verdict = ExitCode.VIOLATED;
@@ -143,6 +159,9 @@ public final class PowerLossRun {
                         System.out.println("  history: " + history);
                     }
                 }
+            }
+            if (arguments.has("audit")) {
+                verdict = verdict.and(audit(ensemble, mismatches, largest));
             }
             if (bytes == 0) {
                 System.out.println("undecided: no disk lost anything; give more --rounds or --seconds");
@@ -157,6 +176,16 @@ public final class PowerLossRun {
         }
     }
 
+    private static ExitCode audit(Ensemble ensemble, long mismatches, Footprint largest) throws Exception {
+        List<String> differences = Trees.differences(ensemble.servers());
+        differences.stream().limit(5).forEach(difference -> System.out.println("  " + difference));
+        boolean bounded = largest.residentBytes() < MOST_MEMORY && largest.sideBytes() < MOST_SIDE_FILES;
+        System.out.printf(Locale.ROOT, "audit: %d digest mismatches, %d nodes differ between the servers; at most %d MiB of "
+                + "memory, %d KiB of side files, %d MiB of files at a server%n", mismatches, differences.size(),
+                largest.residentBytes() >> 20, largest.sideBytes() >> 10, largest.diskBytes() >> 20);
+        return mismatches == 0 && differences.isEmpty() && bounded ? ExitCode.HOLDS : ExitCode.VIOLATED;
+    }
+
     private List<ServerProcess> choose(Ensemble ensemble, String which) {
         List<ServerProcess> servers = new ArrayList<>(ensemble.servers());
         int minority = (servers.size() - 1) / 2;
@@ -167,11 +196,11 @@ public final class PowerLossRun {
         return servers.subList(0, 1 + random.nextInt(minority));
     }
 
-    private static String describe(int round, int rounds, List<ServerProcess> victims, PowerLossTrial.Result result, boolean holds) {
+    private static String describe(String round, List<ServerProcess> victims, PowerLossTrial.Result result, boolean holds) {
         Findings findings = result.findings();
-        return String.format("round %d/%d %s: power loss of %s, %.0f ops/s, %d bytes dropped, %d reads held, %d reads backwards, "
+        return String.format("round %s %s: power loss of %s, %.0f ops/s, %d bytes dropped, %d reads held, %d reads backwards, "
                         + "%d read updates lost, %d of %d acknowledged writes lost, back after %.1f s",
-                round, rounds, holds ? "holds" : "VIOLATED",
+                round, holds ? "holds" : "VIOLATED",
                 victims.stream().map(server -> Integer.toString(server.id())).collect(Collectors.joining("+")),
                 result.measured().opsPerSecond(), result.loss().bytes(), result.readsHeld(), findings.readsBackwards(),
                 findings.readUpdatesLost(), findings.ackedWritesLost(), findings.ackedWrites(),

@@ -26,6 +26,8 @@ public final class PowerLossTrial implements AutoCloseable {
     public static final String METRICS_PREFIX = "cad_";
     /** Reads whose required index was above the durable index, and which therefore waited. */
     public static final String READS_HELD = "cad_reads_held";
+    /** Upstream's metric: how often a change left another tree than at the server that prepared it. */
+    private static final String DIGEST_MISMATCHES = "digest_mismatches_count";
 
     /**
      * Outcome of one trial.
@@ -33,10 +35,11 @@ public final class PowerLossTrial implements AutoCloseable {
      * @param measured load before the loss
      * @param metrics of the plugin, summed over all servers just before the loss
      * @param recovery from the loss until every server served again
+     * @param digestMismatches that servers counted before the loss or since the restart, summed
      * @param ops the whole history, earlier trials' last reads included
      */
     public record Result(Slice measured, Disk.Loss loss, Map<String, Double> metrics, Duration recovery,
-            Findings findings, List<Op> ops) {
+            Findings findings, long digestMismatches, List<Op> ops) {
 
         public long readsHeld() {
             return metrics.getOrDefault(READS_HELD, 0.0).longValue();
@@ -80,6 +83,7 @@ public final class PowerLossTrial implements AutoCloseable {
         load.begin(true);
         Thread.sleep(duration.toMillis());
         Map<String, Double> metrics = ensemble.sumMetrics(METRICS_PREFIX);
+        long mismatches = digestMismatches();
 
         long lossNanos = System.nanoTime();
         Disk.Loss loss = ensemble.powerLoss(victims);
@@ -103,7 +107,12 @@ public final class PowerLossTrial implements AutoCloseable {
         lastReads = load.readAll();
         ops.addAll(lastReads);
         Findings findings = HistoryChecker.check(ops, lossNanos, restart);
-        return new Result(Slice.between(slice.ops(), begin, lossNanos), loss, metrics, recovery, findings, ops);
+        mismatches += digestMismatches();
+        return new Result(Slice.between(slice.ops(), begin, lossNanos), loss, metrics, recovery, findings, mismatches, ops);
+    }
+
+    private long digestMismatches() throws IOException {
+        return ensemble.sumMetrics(DIGEST_MISMATCHES).getOrDefault(DIGEST_MISMATCHES, 0.0).longValue();
     }
 
     @Override
