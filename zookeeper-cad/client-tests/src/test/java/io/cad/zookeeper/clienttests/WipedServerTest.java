@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.zookeeper.clienttests;
+
+import static io.cad.zookeeper.clienttests.RealClients.LIMIT;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.cad.zookeeper.testkit.Await;
+import io.cad.zookeeper.testkit.Ensemble;
+import io.cad.zookeeper.testkit.RunDirectory;
+import io.cad.zookeeper.testkit.ServerProcess;
+import io.cad.zookeeper.testkit.Trees;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * A server that lost its disk and one that did not: an empty vote would let them go on without what only the third one
+ * has. With {@code db.autocreate=false}, as all servers here run, its vote does not count.
+ */
+@Timeout(240)
+class WipedServerTest {
+
+    /** What the other server hears: an index below every index. */
+    private static final String EMPTY_VOTE = "n.zxid:0xffffffffffffffff";
+
+    private Ensemble ensemble;
+    private AcknowledgedWrites load;
+
+    /** Stops all three servers, empties the first and starts it together with the second. */
+    private void wipe(RunDirectory run, boolean marker) throws Exception {
+        ensemble = Ensemble.start(run, Mode.CAD_SYNC.ensemble(3));
+        try (AcknowledgedWrites writes = AcknowledgedWrites.start(ensemble.connectString(), 4)) {
+            writes.awaitMore(200);
+            load = writes;
+        }
+        ensemble.stopAll(LIMIT);
+        ServerProcess wiped = ensemble.server(1);
+        empty(wiped.disk().directory());
+        if (marker) {
+            Files.writeString(wiped.disk().directory().resolve("initialize"), "");
+        }
+        wiped.start();
+        ensemble.server(2).start();
+    }
+
+    private static void empty(Path data) throws IOException {
+        try (Stream<Path> all = Files.walk(data)) {
+            for (Path path : all.sorted(Comparator.reverseOrder()).toList()) {
+                if (!path.equals(data) && !path.getFileName().toString().equals("myid")) {
+                    Files.delete(path);
+                }
+            }
+        }
+    }
+
+    @Test
+    void itDoesNotVoteBeforeItHasSynchronised() throws Exception {
+        try (RunDirectory run = RunDirectory.create("wiped-server")) {
+            wipe(run, false);
+            Path heard = ensemble.server(2).logFile();
+            Await.until("the empty vote to be heard three times", LIMIT, () -> emptyVotes(heard) >= 3, ensemble::toString);
+            assertTrue(ensemble.leader().isEmpty(), "an empty vote was counted");
+            ensemble.server(3).start();
+            ensemble.awaitServing(LIMIT);
+            for (ServerProcess server : ensemble.servers()) {
+                assertEquals(0, load.missingNow(server.connectString()).size());
+            }
+            assertEquals(List.of(), Trees.differences(ensemble.servers()));
+            run.closeAndDelete();
+        }
+    }
+
+    private static long emptyVotes(Path log) throws IOException {
+        try (Stream<String> lines = Files.lines(log)) {
+            return lines.filter(line -> line.contains("n.sid:1") && line.contains(EMPTY_VOTE)).count();
+        }
+    }
+
+    /** The control: the marker of zkServer-initialize.sh, which is for new ensembles, makes the empty server a voter. */
+    @Test
+    void theMarkerOfANewServerMakesItVote() throws Exception {
+        try (RunDirectory run = RunDirectory.create("wiped-server")) {
+            wipe(run, true);
+            ensemble.awaitLeader(LIMIT);
+            run.closeAndDelete();
+        }
+    }
+}
