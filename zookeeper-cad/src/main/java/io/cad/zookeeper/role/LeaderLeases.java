@@ -57,6 +57,7 @@ public final class LeaderLeases implements LeaderLease.Actions, ActiveSet.Action
     private final Runnable stepDown;
     private final Thread thread;
     private LeaderLease lease;
+    private final LeaseClock.Lease held;
     private LeaderCore core;
     private ActiveSet members;
     private Office office;
@@ -73,13 +74,15 @@ public final class LeaderLeases implements LeaderLease.Actions, ActiveSet.Action
         this.config = config;
         this.epoch = epoch;
         this.peer = peer;
-        this.stuck = new StuckLeader(config.stuck);
+        // A record may rest for a whole flush interval without anything being stuck.
+        this.stuck = new StuckLeader(config.stuck + config.flushInterval);
         this.stepDown = stepDown;
         this.thread = new Thread(this::beatUntilEnded, "cad-heartbeat-" + self);
         thread.setDaemon(true);
         LeaseClock.read((now, wall) ->
             lease = new LeaderLease(epoch, self, config.leases, peer.promise(), stuck, now, wall, this));
         lease.configurations(memberships);
+        held = lease::holds;
     }
 
     // ---- the election
@@ -144,7 +147,7 @@ public final class LeaderLeases implements LeaderLease.Actions, ActiveSet.Action
 
     /** For any thread: whether this leader may serve at this moment. */
     public boolean holds() {
-        return LeaseClock.holds(lease);
+        return LeaseClock.holds(held);
     }
 
     /** The number of the newest heartbeat sent; under the lock of the epoch. */

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.cad.zookeeper.role;
 
-import io.cad.zookeeper.lease.LeaderLease;
-import io.cad.zookeeper.lease.ReadLease;
-
 /**
  * Reads the monotonic and the wall clock together. A pause between the two readings would look like a suspension of the
  * machine, so they are read again until they lie close together.
@@ -13,6 +10,11 @@ final class LeaseClock {
     /** Receives one reading of both clocks, in nanoseconds. */
     interface Use {
         void at(long now, long wall);
+    }
+
+    /** A lease of either kind. */
+    interface Lease {
+        boolean holds(long now, long wall);
     }
 
     private static final long CLOSE_NANOS = 1_000_000;
@@ -33,20 +35,8 @@ final class LeaseClock {
         }
     }
 
-    /** For the path of every read: nothing is allocated. */
-    static boolean holds(LeaderLease lease) {
-        while (true) {
-            long before = System.nanoTime();
-            long wall = wall();
-            long now = System.nanoTime();
-            if (now - before < CLOSE_NANOS) {
-                return lease.holds(now, wall);
-            }
-        }
-    }
-
-    /** For the path of every read: nothing is allocated. */
-    static boolean holds(ReadLease lease) {
+    /** On the path of every read: the caller keeps its lease in a field, so that nothing is allocated. */
+    static boolean holds(Lease lease) {
         while (true) {
             long before = System.nanoTime();
             long wall = wall();

@@ -46,6 +46,7 @@ public final class PeerLease implements Promise.Actions, ReadLease.Actions {
     private final LeaseRecord record;
     private Promise promise;
     private ReadLease reads;
+    private final LeaseClock.Lease held;
     private long attempts;
     private Answering answering;
 
@@ -61,6 +62,7 @@ public final class PeerLease implements Promise.Actions, ReadLease.Actions {
             promise = new Promise(config.leases, acceptedEpoch, record.promise(), now, this);
             reads = new ReadLease(incarnation, config.leases, promise, now, wall, this);
         });
+        held = reads::holds;
     }
 
     // ---- promises
@@ -136,7 +138,7 @@ public final class PeerLease implements Promise.Actions, ReadLease.Actions {
 
     /** For any thread: whether this follower may answer reads at this moment. */
     public boolean mayRead() {
-        return LeaseClock.holds(reads);
+        return LeaseClock.holds(held);
     }
 
     /** Nanoseconds until the read lease ends unless it is renewed. For operators. */

@@ -17,6 +17,7 @@ import io.cad.zookeeper.wire.Packets;
 import java.io.IOException;
 import java.net.SocketAddress;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -207,14 +208,51 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
         return chosen;
     }
 
-    /** A promise counts for the leases only if it states what is owed; one that is refused here counts for nothing. */
+    /**
+     * A server promises this epoch. Upstream asks for a quorum of the current membership alone; a membership that is
+     * only in the log binds as well (rule E1). For the leases a promise counts only if it states what is owed.
+     */
     @Override
     public void waitForEpochAck(long id, StateSummary state) throws IOException, InterruptedException {
-        Long stated = owed.remove(id);
-        if (stated != null && (state.getCurrentEpoch() == -1 || !state.isMoreRecentThan(leaderStateSummary))) {
-            leases().promised(id, stated);
+        synchronized (electingFollowers) {
+            boolean promises = state.getCurrentEpoch() != -1;
+            if (promises && !electionFinished && state.isMoreRecentThan(leaderStateSummary)) {
+                throw new IOException("Server " + id + " is ahead of this leader: epoch " + state.getCurrentEpoch()
+                    + ", zxid 0x" + Long.toHexString(state.getLastZxid()) + " against "
+                    + leaderStateSummary.getCurrentEpoch() + ", 0x" + Long.toHexString(leaderStateSummary.getLastZxid()));
+            }
+            Long stated = owed.remove(id);
+            if (stated != null) {
+                leases().promised(id, stated);
+            }
+            if (promises && state.getLastZxid() != -1) {
+                electingFollowers.add(id);
+            }
+            if (!electionFinished && electingFollowers.contains(self.getMyId()) && isElected()) {
+                electionFinished = true;
+                electingFollowers.notifyAll();
+            }
+            long end = System.nanoTime() + 1_000_000L * self.getInitLimit() * self.getTickTime();
+            while (!electionFinished) {
+                long left = (end - System.nanoTime()) / 1_000_000;
+                if (left <= 0) {
+                    throw new InterruptedException("Time-out while waiting for a quorum to acknowledge the epoch");
+                }
+                electingFollowers.wait(left);
+            }
         }
-        super.waitForEpochAck(id, state);
+    }
+
+    /** Whether those who promised contain a quorum of every membership. */
+    private boolean isElected() {
+        for (Quorum membership : memberships()) {
+            Set<Long> voters = new HashSet<>(electingFollowers);
+            voters.removeIf(server -> !membership.votes(server));
+            if (!membership.containsQuorum(voters)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Made when the epoch is known, that is, after the first promise has been asked for. */
@@ -307,11 +345,14 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
         return forwarded;
     }
 
-    /** After establishment a snapshot that is sent must hold nothing that may be rolled back (rule E4). */
+    /**
+     * After establishment a snapshot that is sent must hold nothing that may be rolled back; before, it counts as log
+     * and must not wait for what may need this very learner (rule E4).
+     */
     @Override
     void beforeSnapshotSync(LearnerHandler handler) throws IOException, InterruptedException {
         LeaderRole current = role;
-        if (current == null || !current.mode.acknowledgesBeforeDurable()) {
+        if (current == null || !current.mode.acknowledgesBeforeDurable() || current.durable() == Indices.NONE) {
             return;
         }
         if (!current.awaitDurable(current.applying())) {
