@@ -39,9 +39,9 @@ import org.slf4j.LoggerFactory;
 final class CadLeader extends Leader implements LeaderRole.Learners {
 
     private static final Logger LOG = LoggerFactory.getLogger(CadLeader.class);
+    /** No heartbeat that has been sent is this new. */
+    private static final long NOT_YET = Long.MAX_VALUE;
 
-    private final CadConfig config;
-    private final CadLeaderZooKeeperServer server;
     /** One capable learner: what it said of itself, and the number of its connection. */
     private static final class Registration {
         final Hello hello;
@@ -53,6 +53,8 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
         }
     }
 
+    private final CadConfig config;
+    private final CadLeaderZooKeeperServer server;
     /** Learners that announced the capability; stock ones get only stock packets. */
     private final Map<LearnerHandler, Registration> capable = new ConcurrentHashMap<>();
     private final Set<LearnerHandler> stockVoters = ConcurrentHashMap.newKeySet();
@@ -71,7 +73,6 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     private volatile LeaderRole role;
     private volatile boolean draining;
 
-    private static final long NOT_YET = Long.MAX_VALUE;
     /** The newest heartbeat that had been sent when the newest membership was appended. */
     private volatile long membershipAppended = NOT_YET;
     private volatile boolean membershipWaits;
