@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"cad/failure-injector/disk"
 )
@@ -26,6 +27,10 @@ func File(run disk.Run, name string, content []byte) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
+	// A child that is forked meanwhile would hold the file open for writing, and
+	// nobody could run it ("text file busy").
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	temp, err := os.CreateTemp(filepath.Dir(path), name)
 	if err != nil {
 		return "", err
