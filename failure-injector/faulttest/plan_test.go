@@ -280,3 +280,22 @@ func TestCrashOfSeveralDisks(t *testing.T) {
 		}
 	})
 }
+
+// A plan waits for a server that only another host can reach; and does not
+// settle when that host cannot reach it any more.
+func TestPlanAsksFromAHost(t *testing.T) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("needs redis-server (`make -C failure-injector servers`)")
+	}
+	l := newLan(t, "a", "b")
+	p := planned{t, t.TempDir(), l.run}
+	settle := plan.Step{Settle: []plan.Predicate{{Healthy: "redis", At: "b:7379", Host: "a"}}}
+	file := p.file("up.json", do("proc start server --host b --dir "+p.root+" -- redis-server --port 7379 --protected-mode no"), settle)
+	if out, code := p.command("plan", "run", file); code != 0 {
+		t.Fatalf("exit code %d: %s%s", code, out, l.log("server"))
+	}
+	settle.Within = 100_000_000
+	if out, code := p.command("plan", "run", p.file("cut.json", do("net block --from b --to a"), settle)); code != 2 {
+		t.Errorf("a does not hear b, but: exit code %d: %s", code, out)
+	}
+}
