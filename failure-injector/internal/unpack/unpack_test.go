@@ -26,7 +26,7 @@ func TestUnpackedFilesRun(t *testing.T) {
 		}()
 	}
 	defer close(stop)
-	for k := range 300 {
+	for k := range 150 {
 		path, err := File(disk.Run(t.TempDir()), "tool", fmt.Appendf(nil, "#!/bin/sh\n# %d\nexit 0\n", k))
 		if err != nil {
 			t.Fatal(err)
