@@ -32,7 +32,7 @@ public final class CadConfig {
     private static final long MILLI = 1_000_000L;
 
     private static final Set<String> KEYS = new TreeSet<>(Arrays.asList(
-        "durability", "replication", "reads", "flush.interval", "flush.bytes",
+        "durability", "replication", "reads", "flush.interval", "flush.bytes", "linger.ms",
         "window.txns", "window.bytes", "window.ms", "durable.acks", "immediate.paths", "sync.persists",
         "hold.ms", "hold.bytes", "observer.reads", "write.stat", "dirty.max", "disk.reserve", "drain", "strict",
         "heartbeat", "lease", "removal", "leader.lease", "promise", "clock.drift", "nolease.wait", "stuck",
@@ -41,6 +41,8 @@ public final class CadConfig {
     public final Mode mode;
     public final long flushInterval;
     public final long flushBytes;
+    /** Longest time that proposals and commits gather before they leave for a learner, where writes do not wait for it. */
+    public final long linger;
     public final long windowTxns;
     public final long windowBytes;
     public final long windowAge;
@@ -82,6 +84,7 @@ public final class CadConfig {
         checkCombination(mode);
         flushInterval = number(p, "flush.interval", 10, 0, 60_000) * MILLI;
         flushBytes = number(p, "flush.bytes", 1L << 20, 1, 1L << 40);
+        linger = number(p, "linger.ms", 1, 0, 1_000) * MILLI;
         windowTxns = number(p, "window.txns", 100_000, 1, Integer.MAX_VALUE);
         windowBytes = number(p, "window.bytes", 64L << 20, 1, 1L << 40);
         windowAge = number(p, "window.ms", 2_000, 1, 3_600_000) * MILLI;

@@ -10,21 +10,38 @@ import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
 import org.apache.jute.Record;
 import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.data.ACL;
 import org.apache.zookeeper.data.Stat;
 import org.apache.zookeeper.proto.ReplyHeader;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** An NIO connection whose replies pass a gate. */
+/**
+ * An NIO connection whose replies pass a gate. A reply is written by the thread
+ * that has it whenever nothing waits to be written before it: upstream's way,
+ * over the selector and a worker, costs two more threads for each reply.
+ */
 final class CadNioServerCnxn extends NIOServerCnxn implements ReplyGate.Connection {
+
+    private static final Logger LOG = LoggerFactory.getLogger(CadNioServerCnxn.class);
 
     private final CadConnections.RoleHolder holder;
     private final ReplyGate gate;
+    /** Held while bytes reach the socket or the queue before it, so that replies keep their order. Writes do not block. */
+    private final ReentrantLock writing = new ReentrantLock();
+    private final SocketChannel channel;
+    /** Replies in upstream's queue. Guarded by {@code writing}. */
+    private long queued;
+    /** The queue is being written. Guarded by {@code writing}. */
+    private boolean fromQueue;
 
     CadNioServerCnxn(ZooKeeperServer server, SocketChannel channel, SelectionKey key, NIOServerCnxnFactory factory,
                      NIOServerCnxnFactory.SelectorThread selector, CadConnections.RoleHolder holder) throws IOException {
         super(server, channel, key, factory, selector);
+        this.channel = channel;
         this.holder = holder;
         this.gate = CadConnections.gate(this, holder);
     }
@@ -42,7 +59,7 @@ final class CadNioServerCnxn extends NIOServerCnxn implements ReplyGate.Connecti
     @Override
     public void sendBuffer(ByteBuffer... buffers) {
         if (gate == null || !gate.intercept(buffers)) {
-            super.sendBuffer(buffers);
+            transmit(buffers);
         }
     }
 
@@ -82,7 +99,62 @@ final class CadNioServerCnxn extends NIOServerCnxn implements ReplyGate.Connecti
 
     @Override
     public void transmit(ByteBuffer[] bytes) {
-        super.sendBuffer(bytes);
+        writing.lock();
+        try {
+            if (queued > 0 || asksToClose(bytes) || !written(bytes)) {
+                queued++;
+                super.sendBuffer(bytes);
+            }
+        } finally {
+            writing.unlock();
+        }
+    }
+
+    /** The request to close is a buffer that must be met in the queue. */
+    private static boolean asksToClose(ByteBuffer[] bytes) {
+        for (ByteBuffer part : bytes) {
+            if (part == ServerCnxnFactory.closeConn) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** @return false if bytes are left, which the selector sends, or closes the connection */
+    private boolean written(ByteBuffer[] bytes) {
+        try {
+            channel.write(bytes);
+        } catch (IOException e) {
+            LOG.debug("Cannot write to {}: {}", getRemoteSocketAddress(), e.toString());
+            return false;
+        }
+        for (ByteBuffer part : bytes) {
+            if (part.hasRemaining()) {
+                return false;
+            }
+        }
+        packetSent();
+        return true;
+    }
+
+    @Override
+    void handleWrite(SelectionKey key) throws IOException {
+        writing.lock();
+        try {
+            fromQueue = true;
+            super.handleWrite(key);
+        } finally {
+            fromQueue = false;
+            writing.unlock();
+        }
+    }
+
+    @Override
+    protected void packetSent() {
+        super.packetSent();
+        if (fromQueue) {
+            queued--;
+        }
     }
 
     @Override

@@ -78,6 +78,7 @@ class SettingsTest {
         assertEquals("cad+sync+leader", cad.mode.toString());
         assertEquals(10_000_000L, cad.flushInterval);
         assertEquals(1L << 20, cad.flushBytes);
+        assertEquals(1_000_000L, cad.linger);
         assertEquals(100_000, cad.windowTxns);
         assertEquals(64L << 20, cad.windowBytes);
         assertEquals(2_000_000_000L, cad.windowAge);
@@ -122,7 +123,7 @@ class SettingsTest {
     @ParameterizedTest
     @CsvSource({
         "durability, sometimes", "replication, both", "reads, everywhere", "flush.interval, -1", "flush.interval, soon",
-        "flush.bytes, 0", "window.txns, 0", "window.bytes, 0", "window.ms, 0", "window.ms, 1.5", "durable.acks, all",
+        "flush.bytes, 0", "linger.ms, 1001", "window.txns, 0", "window.bytes, 0", "window.ms, 0", "window.ms, 1.5", "durable.acks, all",
         "durable.acks, 'session,none'", "immediate.paths, relative", "immediate.paths, /slash/", "sync.persists, yes",
         "hold.ms, -1", "hold.bytes, 10", "observer.reads, maybe", "write.stat, never", "dirty.max, 1",
         "disk.reserve, -5", "drain, -1", "strict, on",

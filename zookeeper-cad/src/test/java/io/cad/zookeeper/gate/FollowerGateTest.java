@@ -16,7 +16,9 @@ import java.util.concurrent.CompletableFuture;
 import org.apache.zookeeper.ZooDefs.OpCode;
 import org.apache.zookeeper.proto.GetDataRequest;
 import org.apache.zookeeper.proto.GetDataResponse;
+import org.apache.zookeeper.proto.SetDataRequest;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -84,6 +86,29 @@ class FollowerGateTest {
                     GateCase.ok(reader.send(OpCode.getData, new GetDataRequest(leader.node, false)))));
             }
             reader.close();
+        }
+    }
+
+    /**
+     * At the longest pause between batches: writes and fresh reads through the server, and reads at the leader that
+     * need other disks. Every packet that fails to hurry costs a second a round, which the limit turns into a failure.
+     */
+    @ParameterizedTest
+    @CsvSource({"1", "4"})
+    @Timeout(60)
+    void whatSomebodyWaitsForDoesNotLinger(long server) {
+        start(Transport.NIO, "cad.linger.ms", "1000", "cad.flush.interval", "60000", "cad.flush.bytes", "1000000000");
+        try (GateCase leader = new GateCase(ensemble, 2)) {
+            leader.createNode();
+            RawClient client = ensemble.client(server);
+            for (int round = 1; round <= 100; round++) {
+                GateCase.ok(client.send(OpCode.setData, new SetDataRequest(leader.node, new byte[round], -1)));
+                assertEquals(round, length(GateCase.ok(leader.getData(leader.node))));
+                leader.set(leader.node, new byte[round + 1]);
+                assertEquals(round + 1, length(
+                    GateCase.ok(client.send(OpCode.getData, new GetDataRequest(leader.node, false)))));
+            }
+            client.close();
         }
     }
 

@@ -8,11 +8,15 @@ import io.cad.zookeeper.testing.Await;
 import io.cad.zookeeper.testing.Disk;
 import io.cad.zookeeper.testing.Ensemble;
 import io.cad.zookeeper.testing.Ensemble.Transport;
+import io.cad.zookeeper.testing.RawClient;
 import io.cad.zookeeper.testing.Settings;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.apache.zookeeper.proto.GetDataRequest;
+import org.apache.zookeeper.proto.GetDataResponse;
 import org.apache.zookeeper.ZooDefs.OpCode;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -63,6 +67,41 @@ class GateLimitsTest {
                 closes(disk, ensemble, 5_000);
             } finally {
                 disk.release();
+            }
+        }
+    }
+
+    /**
+     * Replies are written where they arise. What the socket does not take at once goes through the queue of the
+     * connection, later replies behind it: nothing is lost, cut or overtaken.
+     */
+    @Test
+    void repliesKeepTheirOrderBehindAFullSocket() {
+        try (Settings settings = settings(); Ensemble ensemble = Ensemble.one(Transport.NIO);
+             GateCase c = new GateCase(ensemble, 1)) {
+            c.createNode();
+            c.settle();
+            c.set(c.node, new byte[300_000]);
+            GateCase.ok(c.getData(c.node));
+            int before = c.reader.received().size();
+            for (int round = 0; round < 2; round++) {
+                c.reader.pauseReading();
+                List<CompletableFuture<RawClient.Packet>> replies = new ArrayList<>();
+                for (int i = 0; i < 60; i++) {
+                    replies.add(c.getData(c.node));
+                    replies.add(c.getData(c.durable));
+                }
+                Await.until("a reply waits for the socket",
+                    () -> ensemble.command(1, "cons").lines().anyMatch(line -> line.contains("[4]") || line.contains("[5]")));
+                c.reader.resumeReading();
+                for (int i = 0; i < replies.size(); i++) {
+                    int length = GateCase.ok(replies.get(i)).as(new GetDataResponse()).getData().length;
+                    assertEquals(i % 2 == 0, length == 300_000, "reply " + i + " has " + length + " bytes");
+                }
+                List<RawClient.Packet> received = c.reader.received();
+                for (int i = before + 1; i < received.size(); i++) {
+                    assertEquals(received.get(i - 1).header.getXid() + 1, received.get(i).header.getXid());
+                }
             }
         }
     }

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Semaphore;
 import org.apache.jute.BinaryInputArchive;
 import org.apache.jute.BinaryOutputArchive;
 import org.apache.jute.Record;
@@ -71,6 +72,7 @@ public final class RawClient implements AutoCloseable {
     private final List<Packet> received = new ArrayList<>();
     private final List<CompletableFuture<WatcherEvent>> eventWaiters = new ArrayList<>();
     private final List<WatcherEvent> events = new ArrayList<>();
+    private final Semaphore reading = new Semaphore(1);
     private int nextXid = 1;
 
     private RawClient(int port) throws IOException {
@@ -158,6 +160,15 @@ public final class RawClient implements AutoCloseable {
         return event;
     }
 
+    /** Takes at most one more packet from the connection until {@link #resumeReading}, as a busy client does. */
+    public void pauseReading() {
+        reading.acquireUninterruptibly();
+    }
+
+    public void resumeReading() {
+        reading.release();
+    }
+
     /** Every reply and event so far, in order of arrival. */
     public List<Packet> received() {
         synchronized (received) {
@@ -188,6 +199,8 @@ public final class RawClient implements AutoCloseable {
             connected.complete(response);
             while (true) {
                 dispatch(in);
+                reading.acquireUninterruptibly();
+                reading.release();
             }
         } catch (IOException e) {
             end.addSuppressed(e);

@@ -70,6 +70,8 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
      * Upstream removes handlers while it holds the lock of its learners, so this object's monitor must not be used.
      */
     private final Set<LearnerHandler> following = new LinkedHashSet<>();
+    /** Empty where somebody waits for the learners, that is, where writes are not acknowledged early. */
+    private final Map<LearnerHandler, SendPace> paces = new ConcurrentHashMap<>();
     private volatile LeaderRole role;
     private volatile boolean draining;
 
@@ -149,6 +151,9 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
 
     @Override
     void learnerConnected(LearnerHandler handler, byte[] info) throws IOException {
+        if (config.mode.acknowledgesEarly() && config.linger > 0) {
+            paces.put(handler, new SendPace(config.linger));
+        }
         Hello hello = Hello.read(info, Hello.LEARNER_INFO_LENGTH);
         if (hello != null) {
             capable.put(handler, new Registration(hello, connections.incrementAndGet()));
@@ -296,7 +301,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
             if (current != null && Packets.epoch(packet) == current.epoch
                 && Indices.epoch(packet.getZxid()) <= current.epoch) {
                 current.need(packet.getZxid());
-                handler.queuePacket(Packets.durable(current.epoch, current.durable()));
+                sendNow(handler, Packets.durable(current.epoch, current.durable()));
             }
             return true;
         case Packets.HEARTBEAT_ANSWER:
@@ -313,6 +318,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     @Override
     public void removeLearnerHandler(LearnerHandler handler) {
         capable.remove(handler);
+        paces.remove(handler);
         if (stockVoters.remove(handler)) {
             stockVotersChanged();
         }
@@ -341,7 +347,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
             }
         }
         if (current != null && current.durable() >= 0) {
-            handler.queuePacket(Packets.durable(current.epoch, current.durable()));
+            sendNow(handler, Packets.durable(current.epoch, current.durable()));
         }
         return forwarded;
     }
@@ -368,7 +374,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
         QuorumPacket packet = Packets.durable(role == null ? epochOf() : role.epoch, index);
         for (LearnerHandler handler : capable.keySet()) {
             if (isForwarding(handler)) {
-                handler.queuePacket(packet);
+                sendNow(handler, packet);
             }
         }
     }
@@ -378,14 +384,14 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
         QuorumPacket packet = Packets.flush(role == null ? epochOf() : role.epoch, target);
         for (LearnerHandler handler : capable.keySet()) {
             if (handler.getLearnerType() == QuorumPeer.LearnerType.PARTICIPANT && isForwarding(handler)) {
-                handler.queuePacket(packet);
+                sendNow(handler, packet);
             }
         }
     }
 
     @Override
     public void heartbeat(Object handler, Heartbeat heartbeat) {
-        ((LearnerHandler) handler).queuePacket(Packets.heartbeat(heartbeat));
+        sendNow((LearnerHandler) handler, Packets.heartbeat(heartbeat));
     }
 
     @Override
@@ -410,6 +416,29 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     /** Before it is forwarded to, a learner is being synchronised and must see stock packets only. */
     private boolean isForwarding(LearnerHandler handler) {
         return isLearnerSynced(handler) || getObservingLearners().contains(handler);
+    }
+
+    // ---- when packets leave
+
+    /** Proposals and commits gather, for nobody waits for them; all else is sent with what gathered before it. */
+    @Override
+    void batchSent(LearnerHandler handler) throws InterruptedException {
+        SendPace pace = paces.get(handler);
+        if (pace != null) {
+            pace.pause();
+        }
+    }
+
+    private void sendNow(LearnerHandler handler, QuorumPacket packet) {
+        handler.queuePacket(packet);
+        hurry(handler);
+    }
+
+    private void hurry(LearnerHandler handler) {
+        SendPace pace = paces.get(handler);
+        if (pace != null) {
+            pace.hurry();
+        }
     }
 
     // ---- committing
@@ -504,6 +533,10 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
             membershipWaits = false;
             membershipChanged();
         }
+        if (committed && proposal.request != null && proposal.request.getOwner() instanceof LearnerHandler) {
+            // Its client waits at that learner.
+            hurry((LearnerHandler) proposal.request.getOwner());
+        }
         return committed;
     }
 
@@ -534,7 +567,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     @Override
     public void sendSync(LearnerSyncRequest request) {
         byte[] confirmation = role.mayRead() ? Packets.positionConfirmed() : null;
-        request.fh.queuePacket(new QuorumPacket(Leader.SYNC, 0, confirmation, null));
+        sendNow(request.fh, new QuorumPacket(Leader.SYNC, 0, confirmation, null));
     }
 
     private void membershipChanged() {
