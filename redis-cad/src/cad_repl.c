@@ -222,11 +222,18 @@ int cadReplAskCopied(void) {
     return 1;
 }
 
-/* The set with one change, if everything durable is durable for the new set as well: on the
- * disks of a majority of it, this node among them. NULL with a reason otherwise. */
+/* The node has on its disk whatever is durable. */
+static int holdsDurable(const char *id) {
+    if (!strcmp(id, cadNodesOwnId())) return cadPersistedOffset() >= cad.durable;
+    client *replica = cadReplConnection(id);
+    return replica && replica->repl_aof_off >= cad.durable;
+}
+
+/* Records the set with one change, if everything durable is durable for the new set as
+ * well: on the disks of a majority of it. 0 with a reason otherwise. */
 static int replaceNodes(const char *gone, const char *come, const char **err) {
     sds set = sdsempty();
-    int others = 0, size = 0;
+    int holders = 0, size = 0;
     for (int j = 0; j < cadNodesCount() + (come && !gone); j++) {
         const char *id = j < cadNodesCount() ? cadNodesAt(j) : come;
         if (gone && !strcmp(id, gone)) {
@@ -235,10 +242,9 @@ static int replaceNodes(const char *gone, const char *come, const char **err) {
         }
         set = sdscatfmt(set, "%s%s", size ? " " : "", id);
         size++;
-        client *replica = cadReplConnection(id);
-        others += replica && replica->repl_aof_off >= cad.durable;
+        holders += holdsDurable(id);
     }
-    int fits = size > 0 && size <= CAD_MAX_NODES && others >= size / 2;
+    int fits = size <= CAD_MAX_NODES && holders > size / 2;
     if (fits) {
         cadNodesRecord(set);
         sendNodes();
@@ -257,7 +263,7 @@ int cadReplChangeNodes(const char *gone, const char *come, const char **err) {
     else if (gone && !cadNodesContain(gone)) *err = "that node is none of the data nodes";
     else if (gone && !strcmp(gone, cadNodesOwnId())) *err = "the master cannot be removed";
     else if (come && cadNodesContain(come)) *err = "that node is a data node already";
-    else if (come && !cadReplConnection(come)) *err = "the new node is not connected and in step";
+    else if (come && strcmp(come, cadNodesOwnId()) && !cadReplConnection(come)) *err = "the new node is not connected and in step";
     else if (!come && cadNodesCount() == 1) *err = "the last data node cannot be removed";
     else return replaceNodes(gone, come, err);
     return 0;

@@ -120,12 +120,22 @@ proc cad_outcome {rd held_before} {
     fail "neither answered nor held"
 }
 
+# Ends the server by a signal and waits for its end.
+proc cad_end {level signal} {
+    set pid [srv $level pid]
+    exec kill -$signal $pid
+    wait_for_condition 1000 10 {![is_alive $pid]} else {fail "process $pid survives $signal"}
+}
+
 # Power loss: SIGKILL, then every INCR file loses what no sync had covered. Returns the
 # number of bytes lost. `cad_kill_and_restart` brings the node back.
 proc cad_power_loss {level} {
-    set pid [srv $level pid]
-    exec kill -9 $pid
-    wait_for_condition 500 10 {![is_alive $pid]} else {fail "process $pid survives SIGKILL"}
+    cad_end $level KILL
+    cad_drop_unsynced $level
+}
+
+# What the power loss of a server that has ended takes away.
+proc cad_drop_unsynced {level} {
     set f [open $::cad_rules([srv $level port]).log]
     foreach line [split [read $f] \n] {
         lassign $line result size path
