@@ -5,6 +5,8 @@ import io.cad.zookeeper.core.Indices;
 import io.cad.zookeeper.durability.SegmentEnds;
 import java.io.File;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.zookeeper.server.persistence.FileTxnLog;
 import org.apache.zookeeper.server.persistence.SnapStream;
 import org.slf4j.Logger;
@@ -21,6 +23,8 @@ final class Diagnosis {
     final long mark;
     /** Log files that count, oldest first. */
     final File[] files;
+    /** Those of them that hold no entry. */
+    final List<File> empty = new ArrayList<>();
     /** Index of the last entry that may be kept. */
     long end;
     /** The file whose tail is torn, else null; later files go with the tail. */
@@ -61,6 +65,9 @@ final class Diagnosis {
                 return;
             }
             end = Math.max(end, scan.last);
+            if (scan.defect == null && scan.records == 0) {
+                empty.add(files[i]);
+            }
             if (scan.defect != null) {
                 torn = scan;
                 tornAt = i;

@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.StandardOpenOption;
+import java.util.List;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -44,6 +45,7 @@ public final class LogRepair {
         if (diagnosis.torn != null) {
             cut(diagnosis);
         }
+        remove(diagnosis.empty, logDir);
         syncAll(diagnosis.files);
         EpochFiles.catchUp(store, snapDir, diagnosis.end);
     }
@@ -55,6 +57,20 @@ public final class LogRepair {
             LOG.warn("Epoch {} was recorded by a server without CAD: the persisted mark {} and the ends of log files "
                 + "are dropped; a damaged tail counts as torn until the next sync", recorded, store.mark());
             store.distrust(recorded);
+        }
+    }
+
+    /**
+     * A crash may leave the header of a new file alone. Upstream takes the name of such a file for its last entry, and
+     * with it the recorded mark would rise above the log.
+     */
+    private static void remove(List<File> empty, File logDir) throws IOException {
+        for (File file : empty) {
+            Files.deleteIfExists(file.toPath());
+            LOG.info("Removed {}: it holds no entry", file);
+        }
+        if (!empty.isEmpty()) {
+            Directories.sync(logDir);
         }
     }
 

@@ -25,8 +25,8 @@ public final class Rollback {
 
     /**
      * The log is about to be cut behind an index. Nothing is changed unless the
-     * cut is possible: the index itself must be in the log or be a snapshot, and
-     * no snapshot may hold later changes. Then the cut records are kept aside
+     * cut is possible: the index itself must be in the log, and no snapshot may
+     * hold later changes. Then the cut records are kept aside
      * and the mark is lowered.
      *
      * @throws IllegalStateException the cut is impossible; the next registration asks for the whole
@@ -43,20 +43,18 @@ public final class Rollback {
         Store.of(logDir).cut(zxid);
     }
 
+    /** Upstream keeps the first record at or above the index: unless that is the index itself, one too many is left. */
     private static String obstacle(File logDir, File snapDir, long zxid) throws IOException {
-        boolean found = zxid == 0;
         for (File snapshot : HistoryFiles.snapshots(snapDir)) {
-            long index = HistoryFiles.index(snapshot);
-            if (index > zxid) {
+            if (HistoryFiles.index(snapshot) > zxid) {
                 return snapshot + " holds later changes";
             }
-            found |= index == zxid;
         }
-        boolean[] inLog = {found};
+        boolean[] inLog = {false};
         for (File log : HistoryFiles.logs(logDir)) {
             LogScan.of(log, 0, (index, checksum, body) -> inLog[0] |= index == zxid);
         }
-        return inLog[0] ? null : "that change is neither in the log nor a snapshot";
+        return inLog[0] ? null : "that change is not in the log";
     }
 
     /** The log was cut: makes the cut durable and checks that it ends where it must. */

@@ -14,6 +14,7 @@ import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -155,6 +156,19 @@ class LogRepairTest {
     }
 
     // ---- E2: the tail
+
+    /** A power loss between the header of a new file and its first record; upstream counts the file's name. */
+    @Test
+    void aFileWithoutRecordsIsNoEntry() throws IOException {
+        write(at(1), at(10));
+        File header = LogFiles.file(directory, Indices.of(2, 1));
+        byte[] written = Files.readAllBytes(LogFiles.file(directory, at(1)).toPath());
+        Files.write(header.toPath(), Arrays.copyOf(Arrays.copyOf(written, 16), 18));
+        assertEquals(Indices.of(2, 1), new FileTxnLog(directory).getLastLoggedZxid());
+        LogRepair.beforeRestore(directory, directory);
+        assertFalse(header.exists());
+        assertEquals(at(10), new FileTxnLog(directory).getLastLoggedZxid());
+    }
 
     @ParameterizedTest
     @EnumSource(Damage.class)

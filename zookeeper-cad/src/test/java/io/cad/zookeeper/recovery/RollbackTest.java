@@ -148,6 +148,27 @@ class RollbackTest {
         assertThrows(IllegalStateException.class, () -> files.truncateLog(at(12)));
     }
 
+    /** The log begins right behind a snapshot that was taken over: nothing in it can be the last one to stay. */
+    @Test
+    void cutAtTheBaseOfTheLogIsRefusedUnchanged() throws IOException {
+        snapshot(at(15));
+        append(at(16), at(20));
+        files.rollLog();
+        Map<String, String> before = LogFiles.contents(temp.toFile());
+        assertThrows(IllegalStateException.class, () -> files.truncateLog(at(15)));
+        assertEquals(before, LogFiles.contents(temp.toFile()));
+        assertTrue(Store.of(directory).fullStateNeeded());
+    }
+
+    @Test
+    void cutOfTheWholeLogIsRefusedUnchanged() throws IOException {
+        append(at(1), at(5));
+        files.rollLog();
+        Map<String, String> before = LogFiles.contents(temp.toFile());
+        assertThrows(IllegalStateException.class, () -> files.truncateLog(0));
+        assertEquals(before, LogFiles.contents(temp.toFile()));
+    }
+
     @Test
     void cutBehindASnapshotKeepsIt() throws IOException {
         append(at(1), at(15));
