@@ -18,7 +18,7 @@ import java.util.function.LongSupplier;
  * Wrong cores, each with one mistake that somebody could make. A vector names those that it was written against, and
  * must notice them. They exist in test classes only.
  */
-enum Variant {
+public enum Variant {
     // --- the leader's accounting
 
     DURABLE_WITHOUT_A_QUORUM(leader((epoch, self, timeout, out) -> new LeaderCore(epoch, self, timeout, out) {
@@ -653,7 +653,7 @@ enum Variant {
     OLD_CONNECTION_SPEAKS(leases(LeaseVariant.OLD_CONNECTION_SPEAKS)),
     SLOW_SERVER_RETURNS_AT_ONCE(leases(LeaseVariant.SLOW_SERVER_RETURNS_AT_ONCE));
 
-    final Cores cores;
+    public final Cores cores;
 
     /** The variant that a vector names: "second-round-lost". */
     static Variant named(String name) {
@@ -726,7 +726,7 @@ enum Variant {
     private static Cores leader(LeaderFactory factory) {
         return new Cores() {
             @Override
-            LeaderCore leader(long epoch, long self, long timeout, LeaderCore.Actions out) {
+            public LeaderCore leader(long epoch, long self, long timeout, LeaderCore.Actions out) {
                 return factory.make(epoch, self, timeout, out);
             }
         };
@@ -735,7 +735,7 @@ enum Variant {
     private static Cores follower(FollowerFactory factory) {
         return new Cores() {
             @Override
-            FollowerCore follower(long epoch, long timeout, FollowerCore.Actions out) {
+            public FollowerCore follower(long epoch, long timeout, FollowerCore.Actions out) {
                 return factory.make(epoch, timeout, out);
             }
         };
@@ -744,7 +744,7 @@ enum Variant {
     private static Cores replies(RepliesFactory factory) {
         return new Cores() {
             @Override
-            ReplyQueue<String> replies() {
+            public ReplyQueue<String> replies() {
                 return factory.make();
             }
         };
@@ -753,7 +753,7 @@ enum Variant {
     private static Cores window(WindowFactory factory) {
         return new Cores() {
             @Override
-            Window window(long txns, long bytes, long age) {
+            public Window window(long txns, long bytes, long age) {
                 return factory.make(txns, bytes, age);
             }
         };
@@ -762,7 +762,7 @@ enum Variant {
     private static Cores dirty(DirtyFactory factory) {
         return new Cores() {
             @Override
-            DirtyIndex dirty(int max, long barrier) {
+            public DirtyIndex dirty(int max, long barrier) {
                 return factory.make(max, barrier);
             }
         };
@@ -771,7 +771,7 @@ enum Variant {
     private static Cores leases(LeaseVariant variant) {
         return new Cores() {
             @Override
-            Leases leases() {
+            public Leases leases() {
                 return variant.leases;
             }
         };

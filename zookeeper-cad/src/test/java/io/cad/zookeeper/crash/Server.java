@@ -18,18 +18,18 @@ import org.apache.zookeeper.server.persistence.FileTxnSnapLog;
 import org.apache.zookeeper.server.quorum.QuorumPeer;
 
 /** The storage of one server, opened as a start does it: the real log, snapshots, epoch files and recovery. */
-final class Server implements AutoCloseable {
+public final class Server implements AutoCloseable {
 
-    final FileTxnSnapLog files;
-    final ZKDatabase database;
-    final QuorumPeer peer;
+    public final FileTxnSnapLog files;
+    public final ZKDatabase database;
+    public final QuorumPeer peer;
 
     /**
      * Starts.
      *
      * @throws IOException the server refuses to start
      */
-    Server(Path disk) throws IOException {
+    public Server(Path disk) throws IOException {
         files = new FileTxnSnapLog(disk.resolve("log").toFile(), disk.resolve("data").toFile());
         database = new ZKDatabase(files);
         peer = new QuorumPeer();
@@ -82,12 +82,12 @@ final class Server implements AutoCloseable {
         return found;
     }
 
-    long last() {
+    public long last() {
         return database.getDataTree().lastProcessedZxid;
     }
 
     /** A recorded epoch, by the name of its file. */
-    long epoch(String name) throws IOException {
+    public long epoch(String name) throws IOException {
         return Long.parseLong(Files.readString(new File(files.getSnapDir(), name).toPath()).trim());
     }
 

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.cad.jepsen.checker.Operation.Outcome;
 import java.io.StringReader;
+import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -57,7 +58,7 @@ class HistoryReaderTest {
                 + "{:time 6 :type :ok :process 3 :f :cas :value 1}"
                 + "{:time 7 :type :info :process :nemesis :f :read :value [\"/a b\" nil]}");
         assertEquals(1, history.operations().size());
-        assertEquals(java.util.Map.of(":cas", 1), history.ignored());
+        assertEquals(Map.of(":cas", 1), history.ignored());
     }
 
     @ParameterizedTest

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Random;
 
 /** Writes a good history of many operations, to measure the checker with: {@code LargeHistory FILE OPERATIONS}. */
@@ -21,7 +22,7 @@ final class LargeHistory {
         long[] epochs = new long[KEYS];
         long[] counters = new long[KEYS];
         long[] numbers = new long[KEYS];
-        java.util.Arrays.fill(numbers, -1);
+        Arrays.fill(numbers, -1);
         long counter = 0;
         int operations = Integer.parseInt(arguments[1]);
         try (PrintWriter out = new PrintWriter(Path.of(arguments[0]).toFile(), StandardCharsets.UTF_8)) {

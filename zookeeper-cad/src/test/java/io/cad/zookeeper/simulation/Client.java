@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.zookeeper.simulation;
+
+import io.cad.jepsen.checker.Facts;
+import io.cad.jepsen.checker.Index;
+import io.cad.jepsen.checker.Operation;
+import io.cad.jepsen.checker.Operation.Kind;
+import io.cad.jepsen.checker.Operation.Outcome;
+import io.cad.zookeeper.core.Indices;
+
+/** One client: one operation at a time, each at another server. What it records is all that the checker sees. */
+final class Client {
+    private static final long MS = Simulation.MS;
+    private static final long TIME_OUT = 1_200 * MS;
+
+    private final Simulation world;
+    final int number;
+    private long process;
+    private long writes;
+    private Op open;
+
+    Client(Simulation world, int number) {
+        this.world = world;
+        this.number = number;
+        this.process = number;
+    }
+
+    /** One operation, until it is completed or given up. */
+    final class Op {
+        final Kind kind;
+        final String path;
+        final String value;
+        private final long began = world.time();
+        private boolean taken;
+        private boolean over;
+
+        Op(Kind kind, String path, String value) {
+            this.kind = kind;
+            this.path = path;
+            this.value = value;
+        }
+
+        int client() {
+            return number;
+        }
+
+        /** Whether this is the first time that a leader gets it; the network may double it. */
+        boolean take() {
+            boolean first = !taken;
+            taken = true;
+            return first;
+        }
+
+        void refused() {
+            reply(Outcome.FAIL, Facts.NONE);
+        }
+
+        void acknowledged(Entry entry) {
+            Index index = indexOf(entry.index);
+            reply(Outcome.OK, entry.value == null ? Facts.absent(index)
+                    : Facts.present(entry.value, index, entry.version, indexOf(entry.created)));
+        }
+
+        void read(Facts facts) {
+            reply(Outcome.OK, facts);
+        }
+
+        private void reply(Outcome outcome, Facts facts) {
+            world.later(world.between(MS / 10, MS), () -> complete(outcome, facts));
+        }
+
+        private void complete(Outcome outcome, Facts facts) {
+            if (over) {
+                return;
+            }
+            over = true;
+            Facts asked = kind == Kind.WRITE ? Facts.written(value) : Facts.NONE;
+            world.record(path, key -> new Operation(kind, outcome, world.recorded(), process, key, began,
+                    outcome == Outcome.INFO ? Long.MAX_VALUE : world.time(), asked, facts, null));
+            process += outcome == Outcome.INFO ? Simulation.CLIENTS : 0;
+            world.later(outcome == Outcome.OK ? world.between(MS, 20 * MS) : world.between(10 * MS, 80 * MS),
+                    Client.this::next);
+        }
+    }
+
+    /** What is still under way when the life ends may have happened. */
+    void giveUp() {
+        if (open != null) {
+            open.complete(Outcome.INFO, Facts.NONE);
+        }
+    }
+
+    static Index indexOf(long zxid) {
+        return Index.of(Indices.epoch(zxid), Indices.counter(zxid));
+    }
+
+    void next() {
+        String path = world.paths.get(world.random.nextInt(world.paths.size()));
+        int what = world.random.nextInt(20);
+        Op op = new Op(what < 14 ? Kind.READ : what < 19 ? Kind.WRITE : Kind.DELETE, path,
+                what >= 14 && what < 19 ? number + "." + ++writes : null);
+        open = op;
+        Node node = world.nodes.get(world.random.nextInt(world.nodes.size()));
+        world.later(world.between(MS / 10, MS), () -> {
+            if (node.up) {
+                node.receive(() -> node.handle(op));
+            } else {
+                op.refused();
+            }
+        });
+        world.later(TIME_OUT, () -> op.complete(Outcome.INFO, Facts.NONE));
+    }
+}

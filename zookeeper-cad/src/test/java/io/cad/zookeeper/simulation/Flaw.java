@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.zookeeper.simulation;
+
+/** Mistakes outside the pure core, one switch each; and the modes that promise less, which the checker must convict. */
+public enum Flaw {
+    /** Eventual durability, reads anywhere: nothing is awaited. */
+    EVENTUAL_ANY,
+    /** Stock: a write is acknowledged when a quorum has persisted it, reads anywhere. */
+    IMMEDIATE_ANY,
+    /** Replies require nothing. */
+    GATE_AT_ZERO,
+    /** A follower answers reads whether or not it holds a lease. */
+    FOLLOWER_WITHOUT_A_LEASE,
+    /** What is written counts as persisted. */
+    UNSYNCED_COUNTS,
+    /** The epoch is recorded and reported before the log is synced. */
+    EPOCH_BEFORE_LOG,
+    /** Elections compare only the last entry, not the recorded epoch. */
+    VOTE_BY_LAST_ENTRY,
+    /** A server that is elected does not wait for the promises of a majority. */
+    VOTE_WITHOUT_A_MAJORITY,
+    /** The promise of an epoch is not written to the disk. */
+    PROMISE_NOT_DURABLE,
+    /** A held reply leaves in a later epoch. */
+    HELD_REPLY_OUTLIVES_THE_ROLE
+}

@@ -1,0 +1,726 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.zookeeper.simulation;
+
+import io.cad.jepsen.checker.Facts;
+import io.cad.jepsen.checker.Operation.Kind;
+import io.cad.zookeeper.core.FollowerCore;
+import io.cad.zookeeper.core.Indices;
+import io.cad.zookeeper.core.InvariantViolation;
+import io.cad.zookeeper.lease.Heartbeat;
+import io.cad.zookeeper.lease.HeartbeatAnswer;
+import io.cad.zookeeper.lease.LeaseSettings;
+import io.cad.zookeeper.lease.Promise;
+import io.cad.zookeeper.lease.ReadLease;
+import io.cad.zookeeper.lease.Ticket;
+import io.cad.zookeeper.simulation.Simulation.Count;
+import java.io.UncheckedIOException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import org.apache.zookeeper.server.DataNode;
+
+/** One server: its machine, its disk, its process, and what that is at the moment. */
+final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
+    enum Role { LOOKING, CANDIDATE, JOINING, FOLLOWING, LEADING }
+
+    private static final long MS = Simulation.MS;
+
+    final int id;
+    final LeaseSettings settings;
+    final Machine machine;
+    private final Simulation world;
+    private final PowerLossDisk disk;
+
+    // On the disk, beside what the storage holds.
+    private long recordedPromise = LeaseSettings.lan().promise();
+    private long incarnation;
+
+    // The process.
+    boolean up;
+    private int life;
+    private int pauses;
+    private final Deque<Runnable> waiting = new ArrayDeque<>();
+    Storage storage;
+    /** End of the log; the last entry that is in memory; the last that is known to be synced. */
+    Entry last;
+    Entry applied;
+    Entry synced;
+    long promisedEpoch;
+    long recordedEpoch;
+    Promise promise;
+    ReadLease readLease;
+    Role role = Role.LOOKING;
+    long epoch;
+    long connection;
+    long patience;
+    private long attempt;
+    private long heardAt;
+    private long slowApply;
+    private boolean syncing;
+    private long syncInterval;
+    Office office;
+    private Office candidacy;
+    Following following;
+    private Serving former;
+
+    Node(Simulation world, int id, LeaseSettings settings, PowerLossDisk disk) {
+        this.world = world;
+        this.id = id;
+        this.settings = settings;
+        this.disk = disk;
+        this.machine = new Machine(world::time);
+    }
+
+    long now() {
+        return machine.now();
+    }
+
+    long wall() {
+        return machine.wall();
+    }
+
+    // --- machine and process
+
+    void changeRate() {
+        machine.runAt(world.chance(3) ? 0.9 + 0.2 * world.random.nextDouble()
+                : world.random.nextBoolean() ? 0.9001 : 1.0999);
+    }
+
+    void start() {
+        disk.enter();
+        machine.boot(world.between(0, 1_000_000 * MS));
+        changeRate();
+        try {
+            storage = new Storage(disk, this);
+        } catch (UncheckedIOException e) {
+            if (world.checks()) {
+                throw e;
+            }
+            return; // a wrong server may destroy what it needs to start
+        }
+        up = true;
+        life++;
+        incarnation++;
+        Entry recovered = world.entryAt(storage.last());
+        world.require(Entry.isPrefix(synced, recovered), "PersistedSurvives: server " + id + " had synced "
+                + Long.toHexString(Entry.index(synced)) + " and starts with "
+                + Long.toHexString(Entry.index(recovered)));
+        inMemory(recovered);
+        synced = recovered;
+        promisedEpoch = storage.acceptedEpoch();
+        recordedEpoch = storage.currentEpoch();
+        promise = world.leases.promise(settings, promisedEpoch, recordedPromise, now(), this);
+        readLease = world.leases.readLease(incarnation, settings, promise, now(), wall(), this);
+        attempt = 0;
+        slowApply = 0;
+        syncing = false;
+        syncInterval = world.chance(2) ? 40 * MS : world.between(60 * MS, 900 * MS);
+        patience = world.between(600 * MS, 4_000 * MS);
+        role = Role.LOOKING;
+        after(world.between(0, 10 * MS), this::tick);
+        after(world.between(5 * MS, 60 * MS), this::syncInBackground);
+        after(world.between(100 * MS, 900 * MS), this::snapshot);
+        after(world.between(2 * MS, 120 * MS), this::elect);
+    }
+
+    /** The tree was read from the files: it must be what that history made. */
+    private void inMemory(Entry history) {
+        last = history;
+        applied = history;
+        if (world.checks()) {
+            String difference = storage.differsFrom(history, world.paths);
+            world.require(difference == null, "RecoveredStateIsAHistory: at server " + id + " " + difference);
+        }
+    }
+
+    void restart(boolean losesPower) {
+        if (!up) {
+            return;
+        }
+        disk.enter();
+        world.count(losesPower ? Count.POWER_LOSS : Count.RESTART);
+        up = false;
+        life++;
+        endRole();
+        former = null;
+        waiting.clear();
+        pauses = 0;
+        world.count(Count.BYTES_LOST, storage.crash(losesPower, world.random));
+        storage = null;
+        world.later(world.between(MS, 60 * MS), this::start);
+    }
+
+    void pause(long duration) {
+        int mine = life;
+        pauses++;
+        world.later(duration, () -> resume(mine));
+    }
+
+    void suspend(long duration) {
+        if (up && !machine.isSuspended()) {
+            world.count(Count.SUSPENSION);
+            machine.suspend(true);
+            int mine = life;
+            pauses++;
+            world.later(duration, () -> {
+                machine.suspend(false);
+                resume(mine);
+            });
+        }
+    }
+
+    private void resume(int pausedLife) {
+        if (life != pausedLife) {
+            return;
+        }
+        pauses--;
+        while (pauses == 0 && !waiting.isEmpty()) {
+            run(waiting.remove());
+        }
+    }
+
+    /** Runs now, or when the process runs again; never if it is not there. */
+    void receive(Runnable action) {
+        if (up && pauses > 0) {
+            waiting.add(action);
+        } else if (up) {
+            run(action);
+        }
+    }
+
+    private void run(Runnable action) {
+        disk.enter();
+        try {
+            action.run();
+        } catch (InvariantViolation e) {
+            if (world.checks()) {
+                throw e;
+            }
+            restart(false); // a server stops rather than go on
+        }
+    }
+
+    /** In this process, after so long by its clock. */
+    void after(long delay, Runnable action) {
+        int mine = life;
+        world.later(machine.trueTime(delay), () -> {
+            if (life == mine) {
+                receive(() -> {
+                    if (life == mine) {
+                        action.run();
+                    }
+                });
+            }
+        });
+    }
+
+    private void tick() {
+        after(world.between(5 * MS, 20 * MS), this::tick);
+        readLease.check(now(), wall());
+        if (office != null) {
+            office.tick();
+        }
+        if (following != null) {
+            following.core.tick(now());
+            if (now() - heardAt > patience / 4) {
+                look();
+            }
+        }
+    }
+
+    // --- log and snapshots
+
+    private void syncInBackground() {
+        after(world.between(syncInterval / 8, syncInterval), this::syncInBackground);
+        storage.sync();
+    }
+
+    /** On demand: after as long as a sync takes. */
+    void syncSoon() {
+        if (!syncing) {
+            syncing = true;
+            after(world.between(MS / 2, 8 * MS), () -> {
+                syncing = false;
+                storage.sync();
+            });
+        }
+    }
+
+    @Override
+    public void persisted(long index) {
+        synced = Entry.upTo(last, index);
+        world.synced();
+        if (office != null) {
+            office.core.persisted(index, now());
+        }
+        if (following != null) {
+            following.core.persisted(index, now());
+        }
+    }
+
+    private Serving serving() {
+        return office != null ? office : following;
+    }
+
+    private void snapshot() {
+        after(world.between(200 * MS, 1_500 * MS), this::snapshot);
+        Serving serving = serving();
+        if (serving == null || applied == null) {
+            return;
+        }
+        if (serving.durable() < applied.index) {
+            serving.need(Math.min(applied.index, Indices.of(epoch, Indices.MAX_COUNTER)));
+            after(3 * MS, this::snapshotIfDurable);
+        } else {
+            snapshotIfDurable();
+        }
+    }
+
+    private void snapshotIfDurable() {
+        if (serving() != null && applied != null) {
+            storage.snapshot();
+        }
+    }
+
+    @Override
+    public boolean awaitDurable(long index) {
+        boolean durable = serving() != null && serving().durable() >= index;
+        world.count(durable ? Count.SNAPSHOT : Count.SNAPSHOT_DROPPED);
+        return durable;
+    }
+
+    @Override
+    public long applying() {
+        return Entry.index(applied);
+    }
+
+    /** Applies what is committed. */
+    void apply(Entry upTo) {
+        List<Entry> entries = new ArrayList<>();
+        for (Entry at = upTo; Entry.length(at) > Entry.length(applied); at = at.previous) {
+            entries.add(at);
+        }
+        for (int i = entries.size() - 1; i >= 0; i--) {
+            storage.apply(entries.get(i), serving().index);
+            applied = entries.get(i);
+        }
+    }
+
+    // --- elections
+
+    private void endRole() {
+        Serving ended = serving();
+        if (office != null) {
+            office.lease.end();
+        }
+        office = null;
+        candidacy = null;
+        following = null;
+        if (ended != null && world.has(Flaw.HELD_REPLY_OUTLIVES_THE_ROLE)) {
+            former = ended;
+        } else if (ended != null) {
+            ended.discard();
+        }
+    }
+
+    /** A role begins. */
+    private <T extends Serving> T begin(T serving) {
+        if (former != null) {
+            serving.inherit(former);
+            former = null;
+        }
+        return serving;
+    }
+
+    void look() {
+        if (role == Role.FOLLOWING && world.chance(2)) {
+            Office to = world.office(epoch);
+            long mine = connection;
+            world.send(this, to.leader, () -> to.lost(mine));
+        }
+        endRole();
+        if (applied != last) {
+            storage.fastForward();
+            inMemory(last);
+        }
+        role = Role.LOOKING;
+        readLease.disconnected();
+        after(world.between(2 * MS, 120 * MS), this::elect);
+    }
+
+    void breakOff() {
+        if (role == Role.FOLLOWING || role == Role.LEADING) {
+            look();
+        }
+    }
+
+    private long makePromise(long newEpoch) {
+        long owed = readLease.promise(newEpoch, now());
+        promisedEpoch = newEpoch;
+        if (!world.has(Flaw.PROMISE_NOT_DURABLE)) {
+            storage.accept(newEpoch);
+        }
+        return owed;
+    }
+
+    private void elect() {
+        if (role != Role.LOOKING) {
+            return;
+        }
+        role = Role.CANDIDATE;
+        long newEpoch = world.newEpoch(promisedEpoch);
+        long owed = makePromise(newEpoch);
+        Office mine = new Office(world, this, newEpoch);
+        candidacy = mine;
+        mine.lease.promised(id, owed, now());
+        if (world.has(Flaw.VOTE_WITHOUT_A_MAJORITY)) {
+            world.nodes.forEach(other -> promised(mine, other.id, 0, 0, 0));
+            return;
+        }
+        for (Node other : world.nodes) {
+            if (other != this) {
+                world.send(this, other, () -> other.asked(mine));
+            }
+        }
+        after(world.between(20 * MS, 100 * MS), () -> {
+            if (candidacy == mine) {
+                look();
+            }
+        });
+    }
+
+    private void asked(Office candidate) {
+        if (role == Role.LOOKING && candidate.epoch > promisedEpoch) {
+            long owed = makePromise(candidate.epoch);
+            long itsEpoch = recordedEpoch;
+            long itsLast = Entry.index(last);
+            world.send(this, candidate.leader,
+                    () -> candidate.leader.promised(candidate, id, owed, itsEpoch, itsLast));
+        }
+    }
+
+    private void promised(Office mine, long server, long owed, long itsEpoch, long itsLast) {
+        if (candidacy != mine) {
+            return;
+        }
+        boolean comparesEpochs = !world.has(Flaw.VOTE_BY_LAST_ENTRY);
+        boolean isAhead = comparesEpochs && itsEpoch != recordedEpoch ? itsEpoch > recordedEpoch
+                : itsLast > Entry.index(last);
+        if (isAhead) {
+            look();
+            return;
+        }
+        mine.lease.promised(server, owed, now());
+        if (mine.lease.hasQuorum()) {
+            mine.lease.elected();
+            candidacy = null;
+            role = Role.LEADING;
+            epoch = mine.epoch;
+            office = begin(mine);
+            mine.takeOffice();
+        }
+    }
+
+    void announced(Office other) {
+        if (role != Role.LOOKING) {
+            return;
+        }
+        if (promisedEpoch > other.epoch) {
+            world.send(this, other.leader, () -> {
+                if (other.leader.office == other && world.chance(4)) {
+                    other.leader.look(); // a server that is locked out needs a new epoch
+                }
+            });
+            return;
+        }
+        if (promisedEpoch < other.epoch) {
+            makePromise(other.epoch);
+        }
+        role = Role.JOINING;
+        readLease.disconnected();
+        long mine = ++attempt;
+        long process = incarnation;
+        boolean fullState = storage.needsFullState();
+        world.send(this, other.leader, () -> other.hello(this, process, mine, fullState));
+        after(world.between(20 * MS, 150 * MS), () -> {
+            if (role == Role.JOINING && attempt == mine) {
+                look();
+            }
+        });
+    }
+
+    // --- following
+
+    /** The history of the leader, whole or from where both agree. */
+    void synchronise(Office leader, long newConnection, long itsAttempt, Entry end, Entry committed, byte[] state) {
+        if (role != Role.JOINING || itsAttempt != attempt || promisedEpoch != leader.epoch) {
+            return;
+        }
+        readLease.connected(leader.epoch, newConnection);
+        readLease.synchronising();
+        Entry common = Entry.commonPrefix(last, end);
+        if (common != last) {
+            world.count(Count.ROLLBACK);
+        }
+        if (state != null) {
+            world.count(Count.FULL_STATE);
+            storage.adopt(state, committed.index);
+            inMemory(committed);
+            synced = committed;
+        } else if (common != last) {
+            if (!storage.cut(Entry.index(common))) {
+                look();
+                return;
+            }
+            inMemory(common);
+            synced = common;
+        }
+        appendUpTo(end);
+        if (world.has(Flaw.EPOCH_BEFORE_LOG)) {
+            storage.recordAlone(leader.epoch);
+            recordedEpoch = leader.epoch;
+        } else {
+            recordEpoch(leader.epoch);
+        }
+        role = Role.FOLLOWING;
+        epoch = leader.epoch;
+        connection = newConnection;
+        heardAt = now();
+        following = begin(new Following(Entry.index(last)));
+        following.core.synchronised(Entry.index(last), Entry.index(applied), now());
+        append(leader, newConnection, end, committed);
+    }
+
+    /** The log is durable before it. */
+    void recordEpoch(long newEpoch) {
+        if (world.has(Flaw.PROMISE_NOT_DURABLE)) {
+            storage.accept(newEpoch); // an epoch that is recorded must have been accepted
+        }
+        storage.record(newEpoch);
+        recordedEpoch = newEpoch;
+        synced = last;
+        world.synced();
+    }
+
+    private void appendUpTo(Entry end) {
+        List<Entry> entries = new ArrayList<>();
+        for (Entry at = end; at != last; at = at.previous) {
+            entries.add(at);
+        }
+        for (int i = entries.size() - 1; i >= 0; i--) {
+            storage.append(entries.get(i));
+        }
+        last = end;
+    }
+
+    private boolean follows(Office leader, long itsConnection) {
+        return role == Role.FOLLOWING && epoch == leader.epoch && connection == itsConnection;
+    }
+
+    void append(Office leader, long itsConnection, Entry end, Entry committed) {
+        if (!follows(leader, itsConnection)) {
+            return;
+        }
+        if (Entry.length(end) > Entry.length(last)) {
+            appendUpTo(end);
+            following.core.appended(end.index, now());
+            if (world.has(Flaw.UNSYNCED_COUNTS)) {
+                following.core.persisted(end.index, now());
+            }
+        }
+        Entry reached = last;
+        world.send(this, leader.leader, () -> leader.acknowledged(itsConnection, reached));
+        if (Entry.length(committed) > Entry.length(applied)) {
+            Following mine = following;
+            long delay = slowApply + (world.chance(4) ? world.between(0, 30 * MS) : 0);
+            Runnable step = () -> {
+                if (following == mine && Entry.length(committed) > Entry.length(applied)) {
+                    apply(committed);
+                    mine.core.applied(committed.index, now());
+                }
+            };
+            if (delay == 0) {
+                step.run();
+            } else {
+                after(delay, step);
+            }
+        }
+    }
+
+    void heartbeat(Office leader, Heartbeat heartbeat) {
+        if (follows(leader, heartbeat.connection())) {
+            heardAt = now();
+            following.core.durableAnnounced(heartbeat.epoch(), heartbeat.durable(), now());
+        }
+        readLease.heartbeat(heartbeat, now(), wall());
+    }
+
+    void durableAnnounced(long itsEpoch, long index) {
+        if (following != null) {
+            following.core.durableAnnounced(itsEpoch, index, now());
+        }
+    }
+
+    void flushAsked(Office leader, long target) {
+        if (following != null && epoch == leader.epoch) {
+            following.core.flushAsked(target, now());
+        }
+    }
+
+    void slowDown(long delay) {
+        slowApply = delay;
+    }
+
+    /** One connection to one leader, around the real follower core. */
+    final class Following extends Serving implements FollowerCore.Actions {
+        final FollowerCore core;
+        private final long mine = connection;
+        private long persisted = Indices.NONE;
+        private long visible = Indices.NONE;
+
+        Following(long barrier) {
+            super(world.cores, barrier);
+            core = world.cores.follower(epoch, 200 * MS, this);
+        }
+
+        @Override
+        long durable() {
+            return core.durable();
+        }
+
+        @Override
+        void need(long target) {
+            core.needDurable(target, now());
+        }
+
+        @Override
+        public void report(long itsPersisted, long itsVisible) {
+            persisted = itsPersisted;
+            visible = itsVisible;
+            Office to = world.office(epoch);
+            long itsEpoch = recordedEpoch;
+            world.send(Node.this, to.leader, () -> to.reported(mine, itsEpoch, itsPersisted, itsVisible));
+        }
+
+        @Override
+        public void flush(long target) {
+            syncSoon();
+        }
+
+        @Override
+        public void flushRequest(long index) {
+            world.count(Count.FLUSH_REQUEST);
+            Office to = world.office(epoch);
+            world.send(Node.this, to.leader, () -> to.flushRequested(index));
+        }
+
+        @Override
+        public void durable(long index) {
+            release(index);
+        }
+    }
+
+    // --- leases
+
+    @Override
+    public void answer(Heartbeat heartbeat, Ticket ticket, long left) {
+        boolean joined = following != null && epoch == heartbeat.epoch();
+        byte[] bytes = new HeartbeatAnswer(heartbeat.epoch(), heartbeat.connection(), heartbeat.number(), ticket,
+                joined ? following.persisted : Indices.NONE, joined ? following.visible : Indices.NONE, left,
+                HeartbeatAnswer.ROLE_FULL, incarnation).encode();
+        Office to = world.office(heartbeat.epoch());
+        world.send(this, to.leader, () -> to.answered(HeartbeatAnswer.decode(bytes)));
+    }
+
+    @Override
+    public void markedOut(ReadLease.MarkOut why) {
+        if (why == ReadLease.MarkOut.EXPIRED) {
+            world.count(Count.EXPIRED_LEASE);
+        }
+    }
+
+    @Override
+    public void refuse(String why) {
+        throw new AssertionError(why);
+    }
+
+    @Override
+    public void record(long nanos) {
+        if (nanos > recordedPromise) {
+            world.count(Count.LARGER_PROMISE);
+        }
+        after(world.between(MS / 2, 10 * MS), () -> {
+            recordedPromise = nanos;
+            promise.recorded(nanos);
+        });
+    }
+
+    // --- clients
+
+    private boolean servesAnything() {
+        return world.has(Flaw.EVENTUAL_ANY) || world.has(Flaw.IMMEDIATE_ANY);
+    }
+
+    boolean mayServe() {
+        if (servesAnything() || world.has(Flaw.FOLLOWER_WITHOUT_A_LEASE) && following != null) {
+            return serving() != null;
+        }
+        return office != null ? office.lease.holds(now(), wall())
+                : following != null && readLease.holds(now(), wall());
+    }
+
+    void handle(Client.Op op) {
+        if (op.kind == Kind.READ) {
+            read(op);
+        } else if (office != null) {
+            office.write(op);
+        } else if (following != null) {
+            Office to = world.office(epoch);
+            world.send(this, to.leader, () -> to.write(op));
+        } else {
+            op.refused();
+        }
+    }
+
+    private void read(Client.Op op) {
+        Serving serving = serving();
+        if (!mayServe()) {
+            world.count(Count.REFUSED_READ);
+            op.refused();
+        } else if (world.chance(300)) {
+            pause(world.between(0, 400 * MS)); // between the check and the execution
+            waiting.addFirst(() -> {
+                if (serving() == serving) {
+                    execute(op, serving);
+                }
+            });
+        } else {
+            execute(op, serving);
+        }
+    }
+
+    private void execute(Client.Op op, Serving serving) {
+        world.count(office != null ? Count.LEADER_READ : Count.GRANTED_READ);
+        long required = servesAnything() || world.has(Flaw.GATE_AT_ZERO) ? Indices.NONE
+                : serving.index.required(op.path);
+        DataNode node = storage.node(op.path);
+        Facts facts = node == null ? Facts.absent(null)
+                : Facts.present(Storage.value(node), Client.indexOf(node.stat.getMzxid()), node.stat.getVersion(),
+                        Client.indexOf(node.stat.getCzxid()));
+        Entry shown = Entry.of(applied, op.path);
+        if (serving.reply(op.client(), required, () -> {
+            world.shown(this, serving, shown);
+            op.read(facts);
+        }, now())) {
+            world.count(Count.HELD_REPLY);
+        }
+    }
+
+    void close() {
+        disk.enter();
+        if (storage != null) {
+            storage.close();
+        }
+    }
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.zookeeper.simulation;
+
+import io.cad.jepsen.checker.Checker;
+import io.cad.jepsen.checker.HistoryBuilder;
+import io.cad.jepsen.checker.Operation;
+import io.cad.jepsen.checker.Verdict;
+import io.cad.zookeeper.core.Cores;
+import io.cad.zookeeper.core.Indices;
+import io.cad.zookeeper.core.Quorum;
+import io.cad.zookeeper.lease.LeaseSettings;
+import io.cad.zookeeper.lease.Leases;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.IntFunction;
+
+/**
+ * A few seconds in the life of three or five servers and their clients: the real core, the real leases, the real log,
+ * snapshots and recovery in real files, in one thread and driven by one seed. Clocks drift as far as they may; messages
+ * are late, lost, doubled or overtaken; links are cut in one or both directions; processes pause and die, machines are
+ * suspended, power fails and takes what was not synced.
+ *
+ * <p>Clients read everywhere; what they record is checked when the life is over. Time is in nanoseconds of a true clock
+ * that nobody has.
+ */
+final class Simulation implements Runnable {
+    /** What makes a batch of lives worth something; each has to happen. */
+    enum Count {
+        OPERATION, ACKNOWLEDGED, ELECTION, POWER_LOSS, BYTES_LOST, RESTART, ROLLBACK, FULL_STATE, SNAPSHOT,
+        SNAPSHOT_DROPPED, HELD_REPLY, GRANTED_READ, LEADER_READ, REFUSED_READ, EXPIRED_LEASE, FLUSH_REQUEST,
+        FLUSH_ROUND, ADMISSION, REMOVAL_LEFT, REMOVAL_SILENT, REMOVAL_RECONNECTED, SUSPENSION, PROMISE_WAIT,
+        STALE_HELLO, LARGER_PROMISE
+    }
+
+    /** What clients recorded contradicts the promise. */
+    static final class Convicted extends AssertionError {
+        private static final long serialVersionUID = 1;
+
+        Convicted(Verdict.Violation violation) {
+            super(violation.toString());
+        }
+    }
+
+    static final long MS = 1_000_000;
+    static final int CLIENTS = 10;
+    private static final int LEAST_OPERATIONS = 200;
+    private static final int MOST_EVENTS = 500_000;
+    private static final int ITEMS = 6;
+
+    private record Event(long time, long order, Runnable action) implements Comparable<Event> {
+        @Override
+        public int compareTo(Event other) {
+            return time != other.time ? Long.compare(time, other.time) : Long.compare(order, other.order);
+        }
+    }
+
+    final Random random;
+    final Cores cores;
+    final Leases leases;
+    final List<Node> nodes = new ArrayList<>();
+    final List<String> paths = new ArrayList<>();
+    final Quorum quorum;
+    final boolean async;
+
+    private final Set<Flaw> flaws;
+    private final boolean checks;
+    private final Map<Count, Long> counts = new EnumMap<>(Count.class);
+    private final PriorityQueue<Event> events = new PriorityQueue<>();
+    private final List<Client> clients = new ArrayList<>();
+    private final Network network;
+    private final Faults faults;
+    private final HistoryBuilder history = new HistoryBuilder();
+    private final Map<Long, Entry> entries = new TreeMap<>();
+    private final Map<Long, Office> offices = new TreeMap<>();
+    private final long end;
+    private long time;
+    private long order;
+    private long epochs;
+    private int recorded;
+    /** The longest history that was ever durable. */
+    private Entry durable;
+
+    /**
+     * @param directory an empty one for the disks
+     * @param flaws mistakes of the shell; those of the core are in {@code cores}
+     * @param checks compare the servers with what is true of all of them, after each event; otherwise only what clients
+     *     recorded counts
+     * @param skipped faults that do not happen, by number: to find out which ones matter
+     */
+    Simulation(long seed, Path directory, Cores cores, Set<Flaw> flaws, boolean checks, Set<Integer> skipped) {
+        this.random = new Random(new Random(seed).nextLong()); // neighbouring seeds begin alike
+        this.cores = cores;
+        this.leases = cores.leases();
+        this.flaws = flaws;
+        this.checks = checks;
+        int size = random.nextInt(3) == 0 ? 5 : 3;
+        quorum = new Quorum() {
+            @Override
+            public boolean votes(long server) {
+                return server < size;
+            }
+
+            @Override
+            public boolean containsQuorum(Set<Long> some) {
+                return some.size() > size / 2;
+            }
+        };
+        async = random.nextBoolean();
+        network = new Network(size, random, this::later);
+        end = between(2_500 * MS, 4_500 * MS);
+        for (int item = 0; item < ITEMS; item++) {
+            paths.add("/" + (char) ('a' + item));
+        }
+        boolean unequal = random.nextInt(3) == 0;
+        for (int id = 0; id < size; id++) {
+            long leaderLease = unequal && random.nextBoolean() ? 1_500 * MS : 300 * MS;
+            LeaseSettings settings = LeaseSettings.derived(50 * MS, 150 * MS, leaderLease, 100_000);
+            nodes.add(new Node(this, id, settings, new PowerLossDisk(directory.resolve("server-" + id))));
+        }
+        faults = new Faults(this, network, seed, end - 1_200 * MS, skipped);
+    }
+
+    @Override
+    public void run() {
+        try {
+            nodes.forEach(Node::start);
+            for (int number = 0; number < CLIENTS; number++) {
+                Client client = new Client(this, number);
+                clients.add(client);
+                later(between(0, 20 * MS), client::next);
+            }
+            faults.begin();
+            while (time < end || recorded < LEAST_OPERATIONS && time < 4 * end) {
+                if (order > MOST_EVENTS || events.size() > MOST_EVENTS / 10) {
+                    throw new IllegalStateException("a life of too many events, " + events.size() + " to come");
+                }
+                Event event = events.remove();
+                time = event.time;
+                event.action.run();
+                if (checks) {
+                    check();
+                }
+            }
+        } finally {
+            nodes.forEach(Node::close);
+        }
+        judge();
+    }
+
+    private void judge() {
+        clients.forEach(Client::giveUp);
+        Verdict verdict = Checker.check(history.build());
+        if (!verdict.isValid()) {
+            throw new Convicted(verdict.violations().get(0));
+        }
+        if (checks) {
+            require(recorded >= LEAST_OPERATIONS, "only " + recorded + " operations");
+            require(counts.containsKey(Count.POWER_LOSS), "no power loss");
+            require(counts.containsKey(Count.ELECTION), "no election");
+        }
+    }
+
+    Map<Count, Long> counts() {
+        return counts;
+    }
+
+    // --- time and chance
+
+    long time() {
+        return time;
+    }
+
+    void later(long delay, Runnable action) {
+        events.add(new Event(time + delay, order++, action));
+    }
+
+    long between(long low, long high) {
+        return low + (long) (random.nextDouble() * (high - low));
+    }
+
+    boolean chance(int oneIn) {
+        return random.nextInt(oneIn) == 0;
+    }
+
+    void send(Node from, Node to, Runnable receipt) {
+        network.send(from.id, to.id, () -> to.receive(receipt));
+    }
+
+    boolean has(Flaw flaw) {
+        return flaws.contains(flaw);
+    }
+
+    boolean checks() {
+        return checks;
+    }
+
+    // --- what happened
+
+    void count(Count what) {
+        count(what, 1);
+    }
+
+    void count(Count what, long times) {
+        if (times > 0) {
+            counts.merge(what, times, Long::sum);
+        }
+    }
+
+    long recorded() {
+        return recorded;
+    }
+
+    void record(String path, IntFunction<Operation> operation) {
+        history.add(operation.apply(history.key(path)));
+        recorded++;
+        count(Count.OPERATION);
+    }
+
+    long newEpoch(long promised) {
+        epochs = Math.max(epochs, promised) + 1;
+        return epochs;
+    }
+
+    Office office(long epoch) {
+        return offices.get(epoch);
+    }
+
+    Entry entry(long index, Entry previous, String path, String value) {
+        Entry entry = new Entry(index, previous, path, value);
+        entries.put(index, entry);
+        return entry;
+    }
+
+    /** The history that ends at an index. */
+    Entry entryAt(long index) {
+        require(index == 0 || entries.containsKey(index), "a server holds the unknown index " + Indices.format(index));
+        return entries.get(index);
+    }
+
+    // --- what must hold
+
+    void elected(Office office) {
+        offices.put(office.epoch, office);
+        require(Entry.isPrefix(durable, office.leader.last), "DurableSurvivesElection: server " + office.leader.id
+                + " leads epoch " + office.epoch + " with " + Long.toHexString(Entry.index(office.leader.last))
+                + ", durable was " + Long.toHexString(Entry.index(durable)));
+    }
+
+    /** A leader moved D. */
+    void durable(Office office, long index) {
+        Entry covered = Entry.upTo(office.leader.last, index);
+        require(Entry.isPrefix(durable, covered) || Entry.isPrefix(covered, durable),
+                "DurableSurvivesElection: two durable histories");
+        if (Entry.length(covered) > Entry.length(durable)) {
+            durable = covered;
+        }
+        synced();
+    }
+
+    /** What servers have synced has changed, or what is durable. */
+    void synced() {
+        if (checks) {
+            long holders = nodes.stream().filter(node -> Entry.isPrefix(durable, node.synced)).count();
+            require(holders > nodes.size() / 2, "DurableImpliesPersistedByQuorum: "
+                    + Long.toHexString(Entry.index(durable)) + " is on " + holders + " disks");
+        }
+    }
+
+    /** A client is shown the last change of an item. */
+    void shown(Node node, Serving serving, Entry entry) {
+        if (checks && entry != null) {
+            require(entry.index <= serving.durable() && Entry.isPrefix(entry, durable), "NoReplyAboveDurable: server "
+                    + node.id + " shows " + Long.toHexString(entry.index));
+        }
+    }
+
+    private void check() {
+        long serving = -1;
+        for (Node node : nodes) {
+            boolean mayServe = node.up && (node.office != null || node.following != null) && node.mayServe();
+            if (mayServe) {
+                require(serving == -1 || serving == node.epoch, "AtMostOneServingEpoch: " + serving
+                        + " and, at server " + node.id + ", " + node.epoch);
+                serving = node.epoch;
+            }
+            if (node.up && node.readLease.holds(node.now(), node.wall())) {
+                require(node.following != null && office(node.epoch).set.isMember(node.connection),
+                        "LeaseImpliesMember: server " + node.id + " as " + node.role);
+            }
+        }
+        for (Node node : nodes) {
+            if (node.up && node.office != null && node.office.core.isEstablished()) {
+                checkActiveSet(node.office);
+            }
+        }
+    }
+
+    private void checkActiveSet(Office office) {
+        office.set.members().forEach((server, connection) -> {
+            Node member = nodes.get(server.intValue());
+            boolean serves = member.up && member.connection == connection && member.following != null
+                    && member.readLease.holds(member.now(), member.wall());
+            require(!serves || Entry.length(member.applied)
+                    >= Entry.length(Entry.upTo(office.leader.last, office.core.durable())),
+                    "DurableImpliesAppliedByActiveSet: server " + server);
+        });
+    }
+
+    void require(boolean holds, String otherwise) {
+        if (checks && !holds) {
+            throw new AssertionError(otherwise + " (at " + time / MS + " ms)");
+        }
+    }
+}

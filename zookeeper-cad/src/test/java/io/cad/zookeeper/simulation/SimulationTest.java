@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.cad.zookeeper.simulation;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.cad.zookeeper.core.Cores;
+import io.cad.zookeeper.simulation.Simulation.Count;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** What clients record in random lives holds, such lives are wild enough to matter, and wrong servers are convicted. */
+class SimulationTest {
+    private static final int RUNS = Integer.getInteger("simulation.runs", 200);
+    private static final Path CONVICTIONS = Path.of("src/test/resources/convictions.txt");
+
+    private static Lives lives;
+
+    @BeforeAll
+    static void open() {
+        lives = new Lives();
+    }
+
+    @AfterAll
+    static void close() {
+        lives.close();
+    }
+
+    /** {@code -Dsimulation.seed=N} repeats one life, {@code -Dsimulation.skip=1,4} without some of its faults. */
+    @Test
+    void nothingGoesBack() {
+        Long given = Long.getLong("simulation.seed");
+        long first = given != null ? given : new Random().nextInt(Integer.MAX_VALUE);
+        int runs = given != null ? 1 : RUNS;
+        System.out.println("simulation: " + runs + " lives from seed " + first);
+        Map<Count, Long> totals = new EnumMap<>(Count.class);
+        long began = System.nanoTime();
+        for (long seed = first; seed < first + runs; seed++) {
+            live(seed).forEach((what, times) -> totals.merge(what, times, Long::sum));
+        }
+        System.out.println("simulation: " + runs + " lives held, from seed " + first + ", "
+                + (System.nanoTime() - began) / 1_000_000_000 + " s: " + totals);
+        if (given == null && runs >= 1_000) {
+            for (Count count : Count.values()) {
+                assertTrue(totals.containsKey(count), count + " never happened");
+            }
+        }
+    }
+
+    private static Map<Count, Long> live(long seed) {
+        Set<Integer> skipped = Arrays.stream(System.getProperty("simulation.skip", "").split(","))
+                .filter(word -> !word.isEmpty()).map(Integer::parseInt).collect(Collectors.toSet());
+        try {
+            return lives.live(seed, new Cores(), Set.of(), true, skipped);
+        } catch (RuntimeException | Error e) {
+            Set<Integer> without = lives.shrink(seed, new Cores(), Set.of(), true);
+            String replay = "-Dsimulation.seed=" + seed + " -Dsimulation.skip="
+                    + without.stream().map(String::valueOf).collect(Collectors.joining(","));
+            String command = "tools/maven-test -pl zookeeper-cad -am -Dtest=SimulationTest " + replay;
+            System.out.println("simulation: failed, repeat with " + command);
+            throw new AssertionError("the simulation fails: " + command + ": " + e.getMessage(), e);
+        }
+    }
+
+    /** Positive control: these lives convict wrong servers, and nothing but what clients recorded counts. */
+    @ParameterizedTest
+    @MethodSource("convictions")
+    void clientsNotice(Suspect suspect, long seed) {
+        lives.live(seed, new Cores(), Set.of(), false, Set.of());
+        assertThrows(Simulation.Convicted.class, () -> run(suspect, seed));
+    }
+
+    static Stream<Arguments> convictions() throws IOException {
+        return Files.readAllLines(CONVICTIONS).stream().filter(line -> !line.startsWith("#"))
+                .map(line -> line.split(" "))
+                .map(words -> Arguments.of(Suspect.named(words[0]), Long.parseLong(words[1])));
+    }
+
+    /** Looks for a seed for each wrong variant, {@code -Dsimulation.search=2000} of them, and records what it finds. */
+    @Test
+    @EnabledIfSystemProperty(named = "simulation.search", matches = "\\d+")
+    void search() throws IOException {
+        List<String> found = new ArrayList<>(List.of("# SPDX-License-Identifier: Apache-2.0",
+                "# Wrong variants that recorded client replies convict, each with the first such seed of the lives.",
+                "# Written by: make -C zookeeper-cad simulation-search"));
+        List<String> before = convictions().map(one -> one.get()[0].toString()).toList();
+        List<String> atLarge = new ArrayList<>();
+        for (Suspect suspect : Suspect.all()) {
+            long began = System.nanoTime();
+            long seed = firstConviction(suspect, Integer.getInteger("simulation.search"));
+            System.out.println(suspect + ": " + (seed < 0 ? "not convicted" : "seed " + seed) + ", "
+                    + (System.nanoTime() - began) / 1_000_000_000 + " s");
+            if (seed >= 0) {
+                found.add(suspect + " " + seed);
+                Files.write(CONVICTIONS, found);
+            } else {
+                atLarge.add(suspect.name());
+            }
+        }
+        // Those of the core that clients cannot notice are noticed by vectors: VectorsTest sees to that.
+        System.out.println("not convicted: " + atLarge);
+        atLarge.retainAll(before);
+        assertEquals(List.of(), atLarge, "convicted before, but no longer");
+    }
+
+    private static long firstConviction(Suspect suspect, int seeds) {
+        for (long seed = 0; seed < seeds; seed++) {
+            try {
+                run(suspect, seed);
+            } catch (Simulation.Convicted e) {
+                lives.live(seed, new Cores(), Set.of(), false, Set.of());
+                return seed;
+            } catch (RuntimeException | Error e) {
+                continue; // the wrong servers destroyed themselves before a client could notice
+            }
+        }
+        return -1;
+    }
+
+    private static void run(Suspect suspect, long seed) {
+        lives.live(seed, suspect.cores(), suspect.flaws(), false, Set.of());
+    }
+}
