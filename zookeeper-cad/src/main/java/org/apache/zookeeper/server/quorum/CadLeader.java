@@ -434,6 +434,11 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
         hurry(handler);
     }
 
+    /** This write waits for a quorum after all. */
+    private void hurryAll() {
+        paces.values().forEach(SendPace::hurry);
+    }
+
     private void hurry(LearnerHandler handler) {
         SendPace pace = paces.get(handler);
         if (pace != null) {
@@ -447,6 +452,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     void logged(Request request) {
         long zxid = request.getHdr().getZxid();
         if (!config.mode.acknowledgesEarly() || draining || !role.mayAcknowledgeEarly()) {
+            hurryAll();
             processAck(self.getMyId(), zxid, null);
             return;
         }
@@ -456,6 +462,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
                 return;
             }
             if (mustWaitForQuorum(proposal)) {
+                hurryAll();
                 processAck(self.getMyId(), zxid, null);
                 return;
             }

@@ -6,9 +6,9 @@ import java.util.concurrent.locks.LockSupport;
 /**
  * Lets what is queued for one learner gather between two batches. Without it
  * the sender thread of every learner wakes for every proposal and for every
- * commit, which costs a busy leader more than the writes themselves; nobody
- * waits for these packets when writes are acknowledged before others hold them.
- * The first packet after a quiet time leaves at once: the pause follows a batch.
+ * commit, and nobody waits for these packets while writes are acknowledged
+ * before others hold them. The first packet after a quiet time leaves at once:
+ * the pause follows a batch.
  */
 final class SendPace {
 
