@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.PriorityQueue;
 import java.util.Random;
 import java.util.Set;
@@ -86,6 +87,8 @@ final class Simulation implements Runnable {
     private int recorded;
     /** The longest history that was ever durable. */
     private Entry durable;
+    /** As much of it as each epoch had made durable. */
+    private final NavigableMap<Long, Entry> durableBy = new TreeMap<>();
 
     /**
      * @param directory an empty one for the disks
@@ -248,9 +251,11 @@ final class Simulation implements Runnable {
 
     void elected(Office office) {
         offices.put(office.epoch, office);
-        require(Entry.isPrefix(durable, office.leader.last), "DurableSurvivesElection: server " + office.leader.id
-                + " leads epoch " + office.epoch + " with " + Long.toHexString(Entry.index(office.leader.last))
-                + ", durable was " + Long.toHexString(Entry.index(durable)));
+        // Not what later epochs made durable: one who was suspended as a candidate takes an office that is over.
+        durableBy.headMap(office.epoch).forEach((epoch, covered) -> require(
+                Entry.isPrefix(covered, office.leader.last), "DurableSurvivesElection: server " + office.leader.id
+                        + " leads epoch " + office.epoch + " with " + Long.toHexString(Entry.index(office.leader.last))
+                        + ", durable in epoch " + epoch + " was " + Long.toHexString(Entry.index(covered))));
     }
 
     /** A leader moved D. */
@@ -260,6 +265,7 @@ final class Simulation implements Runnable {
                 "DurableSurvivesElection: two durable histories");
         if (Entry.length(covered) > Entry.length(durable)) {
             durable = covered;
+            durableBy.put(office.epoch, covered);
         }
         synced();
     }

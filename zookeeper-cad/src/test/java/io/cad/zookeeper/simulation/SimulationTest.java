@@ -26,6 +26,7 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What clients record in random lives holds, such lives are wild enough to matter, and wrong servers are convicted. */
 class SimulationTest {
@@ -63,6 +64,13 @@ class SimulationTest {
                 assertTrue(totals.containsKey(count), count + " never happened");
             }
         }
+    }
+
+    /** Lives that failed once. */
+    @ParameterizedTest
+    @ValueSource(longs = 1608337013)
+    void holdsNow(long seed) {
+        live(seed);
     }
 
     private static Map<Count, Long> live(long seed) {
