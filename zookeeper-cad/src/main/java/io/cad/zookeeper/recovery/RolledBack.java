@@ -50,10 +50,9 @@ final class RolledBack {
     }
 
     private static void copy(File logDir, long above, String why) throws IOException {
-        List<File> oldestFirst = new ArrayList<>(HistoryFiles.logs(logDir));
-        oldestFirst.sort(Comparator.comparingLong(HistoryFiles::index));
         Copy copy = new Copy(above);
-        for (File file : oldestFirst) {
+        // Oldest first, without those that end at or below the index: there may be gigabytes of them.
+        for (File file : FileTxnLog.getLogFiles(logDir.listFiles(), above + 1)) {
             LogScan.of(file, 0, copy);
         }
         if (copy.records == 0) {

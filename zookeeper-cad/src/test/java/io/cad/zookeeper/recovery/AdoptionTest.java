@@ -3,12 +3,14 @@ package io.cad.zookeeper.recovery;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.cad.zookeeper.testing.LogFiles;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Set;
 import java.util.TreeSet;
+import org.apache.zookeeper.server.persistence.FileTxnLog;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -37,6 +39,21 @@ class AdoptionTest {
         Files.write(decided.resolve("snapshot.100000005"), new byte[] {2});
         LogRepair.beforeRestore(dir.toFile(), dir.toFile());
         assertEquals(NEW_HISTORY, names(dir));
+    }
+
+    /** Without a purge the old history may be gigabytes: only files that can hold what is rolled back are read. */
+    @Test
+    void readsOnlyTheEndOfTheOldHistory() throws IOException {
+        Path dir = Files.createDirectories(data.resolve("version-2"));
+        Files.createDirectory(dir.resolve("log.1"));
+        try (FileTxnLog log = new FileTxnLog(dir.toFile())) {
+            LogFiles.write(log, dir.toFile(), 4, 5);
+            LogFiles.write(log, dir.toFile(), 6, 7);
+        }
+        Path synced = Files.write(data.resolve("snapshot.5"), new byte[] {2});
+        Adoption.adopt(synced.toFile(), dir.toFile(), dir.toFile());
+        assertEquals(Set.of("log.6"), names(data.resolve("cad/v1/rolled-back")), "what could be read was kept");
+        assertEquals(Set.of("snapshot.5"), names(dir));
     }
 
     private Path oldHistory() throws IOException {

@@ -40,6 +40,7 @@ final class LearnerLink implements FollowerRole.Link {
     /** What this server owes to older epochs, stated with its promise of this one. */
     private long owed;
     private volatile boolean synchronised;
+    private final FuzzySnapshot fuzzy = new FuzzySnapshot();
     private volatile QuorumPacket earlyDurable;
     private volatile long earlyFlush;
     private final Outbox.Writer writer;
@@ -79,6 +80,7 @@ final class LearnerLink implements FollowerRole.Link {
 
     /** Sees every packet as it arrives. */
     void incoming(QuorumPacket packet) throws IOException {
+        fuzzy.incoming(packet, learner.zk.getZKDatabase());
         FollowerRole current = role;
         switch (packet.getType()) {
         case Leader.LEADERINFO:

@@ -39,7 +39,8 @@ public final class PowerLossRun {
             "  --rounds N            power losses (3)",
             "  --minutes M           instead of --rounds: as many as fit",
             "  --audit               also violated by a digest mismatch, by trees that differ between servers at the end, and",
-            "                        by memory or side files beyond their bounds",
+            "                        by memory or files beyond their bounds",
+            "  --most-files MIB      with --audit: how much the files of a server may take (no bound)",
             "  --seconds S           load before each loss (3)",
             "  --sync-latency MS     how long an fsync takes (3)",
             "  --victims WHICH       all, minority or random: who loses its power (random)",
@@ -75,7 +76,7 @@ public final class PowerLossRun {
         try {
             Arguments arguments = new Arguments(line,
                     Set.of("lib-dir", "server-jar", "plugin", "cfg", "servers", "clients", "rounds", "minutes", "seconds", "sync-latency",
-                            "victims", "guarantee", "seed", "fi", "out"),
+                            "victims", "guarantee", "seed", "fi", "out", "most-files"),
                     Set.of("need-held", "torn", "audit", "help"));
             if (arguments.has("help")) {
                 System.out.println(USAGE);
@@ -176,13 +177,20 @@ public final class PowerLossRun {
         }
     }
 
-    private static ExitCode audit(Ensemble ensemble, long mismatches, Footprint largest) throws Exception {
+    private ExitCode audit(Ensemble ensemble, long mismatches, Footprint largest) throws Exception {
+        long mostFiles = arguments.number("most-files", Long.MAX_VALUE >> 20, 1) << 20;
+        long atEnd = 0;
+        for (ServerProcess server : ensemble.servers()) {
+            atEnd = Math.max(atEnd, Footprint.of(server).diskBytes());
+        }
         List<String> differences = Trees.differences(ensemble.servers());
         differences.stream().limit(5).forEach(difference -> System.out.println("  " + difference));
-        boolean bounded = largest.residentBytes() < MOST_MEMORY && largest.sideBytes() < MOST_SIDE_FILES;
+        boolean bounded = largest.residentBytes() < MOST_MEMORY && largest.sideBytes() < MOST_SIDE_FILES
+                && largest.diskBytes() < mostFiles;
         System.out.printf(Locale.ROOT, "audit: %d digest mismatches, %d nodes differ between the servers; at most %d MiB of "
-                + "memory, %d KiB of side files, %d MiB of files at a server%n", mismatches, differences.size(),
-                largest.residentBytes() >> 20, largest.sideBytes() >> 10, largest.diskBytes() >> 20);
+                + "memory, %d KiB of side files, %d MiB of files at a server, %d MiB of files at the end%n", mismatches,
+                differences.size(), largest.residentBytes() >> 20, largest.sideBytes() >> 10, largest.diskBytes() >> 20,
+                atEnd >> 20);
         return mismatches == 0 && differences.isEmpty() && bounded ? ExitCode.HOLDS : ExitCode.VIOLATED;
     }
 

@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeoutException;
@@ -35,7 +36,7 @@ public final class PowerLossTrial implements AutoCloseable {
      * @param measured load before the loss
      * @param metrics of the plugin, summed over all servers just before the loss
      * @param recovery from the loss until every server served again
-     * @param digestMismatches that servers counted before the loss or since the restart, summed
+     * @param digestMismatches that servers have counted since the trial before, summed
      * @param ops the whole history, earlier trials' last reads included
      */
     public record Result(Slice measured, Disk.Loss loss, Map<String, Double> metrics, Duration recovery,
@@ -52,6 +53,8 @@ public final class PowerLossTrial implements AutoCloseable {
     /** Sessions opened since the last restart; null before the first trial. */
     private LoadGenerator load;
     private List<Op> lastReads = List.of();
+    /** Mismatches that each process has counted, as far as they were reported. */
+    private final Map<Long, Long> mismatchesByProcess = new HashMap<>();
 
     public PowerLossTrial(Ensemble ensemble, LoadSpec spec) {
         this.ensemble = ensemble;
@@ -83,7 +86,7 @@ public final class PowerLossTrial implements AutoCloseable {
         load.begin(true);
         Thread.sleep(duration.toMillis());
         Map<String, Double> metrics = ensemble.sumMetrics(METRICS_PREFIX);
-        long mismatches = digestMismatches();
+        long mismatches = newDigestMismatches();
 
         long lossNanos = System.nanoTime();
         Disk.Loss loss = ensemble.powerLoss(victims);
@@ -107,12 +110,19 @@ public final class PowerLossTrial implements AutoCloseable {
         lastReads = load.readAll();
         ops.addAll(lastReads);
         Findings findings = HistoryChecker.check(ops, lossNanos, restart);
-        mismatches += digestMismatches();
+        mismatches += newDigestMismatches();
         return new Result(Slice.between(slice.ops(), begin, lossNanos), loss, metrics, recovery, findings, mismatches, ops);
     }
 
-    private long digestMismatches() throws IOException {
-        return ensemble.sumMetrics(DIGEST_MISMATCHES).getOrDefault(DIGEST_MISMATCHES, 0.0).longValue();
+    /** What the running processes have counted since the last call; a restarted server is a new process. */
+    private long newDigestMismatches() throws IOException {
+        long sum = 0;
+        for (ServerProcess server : ensemble.servers()) {
+            long now = Long.parseLong(server.metrics().getOrDefault(DIGEST_MISMATCHES, "0"));
+            Long before = mismatchesByProcess.put(server.pid(), now);
+            sum += now - (before == null ? 0 : before);
+        }
+        return sum;
     }
 
     @Override
