@@ -63,10 +63,8 @@ final class Explorer {
                 continue;
             }
             calls++;
-            if (started(said)) {
-                crashedAt.computeIfAbsent(op.kind(), kind -> new int[1])[0]++;
-                crash(image, said, "before call " + calls + ", " + op);
-            }
+            crashedAt.computeIfAbsent(op.kind(), kind -> new int[1])[0]++;
+            crash(image, said, "before call " + calls + ", " + op);
             image.apply(op);
             if (stopAtFirst && !violations.isEmpty()) {
                 return this;
@@ -76,12 +74,7 @@ final class Explorer {
         return this;
     }
 
-    /** Calls before the first start prepare the directories that every server has. */
-    private static boolean started(List<String> said) {
-        return !said.isEmpty();
-    }
-
-    /** Calls, of those made since the first start, at which the power was cut. */
+    /** Calls at which the power was cut. */
     int crashes() {
         return crashedAt.values().stream().mapToInt(count -> count[0]).sum();
     }
