@@ -222,12 +222,28 @@ func (b *bench) hosts() error {
 	return nil
 }
 
+// figures are what packets prints.
+type figures struct {
+	Packets                int
+	P50_us, P99_us, Max_us float64
+}
+
 // links measures how exact delays of the switch are, in one direction.
 func (b *bench) links() error {
 	program, err := b.compile("packets")
 	if err != nil {
 		return err
 	}
+	out, err := exec.Command(program, "sleep", "100", "200").Output()
+	if err != nil {
+		return fmt.Errorf("sleep: %w", err)
+	}
+	var late figures
+	if err := json.Unmarshal(out, &late); err != nil {
+		return err
+	}
+	b.emit(row{What: "this machine, idle: a thread that sleeps wakes up late, p99", Value: late.P99_us, Unit: "us",
+		Detail: fmt.Sprintf("p50 %+.1f, max %+.1f", late.P50_us, late.Max_us)})
 	var added struct{ Hosts []struct{ Address string } }
 	if err := b.Call(&added, "host", "add", "a", "b", "--kind", "netns", "--net", "wan"); err != nil {
 		return err
@@ -258,10 +274,7 @@ func (b *bench) links() error {
 		if err != nil {
 			return err
 		}
-		var f struct {
-			Packets                int
-			P50_us, P99_us, Max_us float64
-		}
+		var f figures
 		if err := json.Unmarshal([]byte(line), &f); err != nil {
 			return err
 		}

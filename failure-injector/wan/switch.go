@@ -50,7 +50,7 @@ func (l Link) Check() error {
 
 const (
 	mtu      = 1500
-	queueFor = 100 * time.Millisecond // of a link with a rate
+	QueueFor = 100 * time.Millisecond // how much a link with a rate queues
 	most     = 1 << 16                // packets under way; more are dropped
 )
 
@@ -66,7 +66,8 @@ type Switch struct {
 	loop        chan struct{} // closed when the loop has ended
 	closed      bool
 
-	waiting packets // used by the loop only
+	awake   awake // this and the rest are used by the loop only
+	waiting packets
 	seq     uint64
 	free    [][]byte
 }
@@ -127,6 +128,7 @@ func New(seed uint64) (*Switch, error) {
 	if err := unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, s.wake, &event); err != nil {
 		return nil, err
 	}
+	s.awake = newAwake()
 	go s.run()
 	return s, nil
 }
@@ -239,6 +241,7 @@ func (s *Switch) Close() {
 	}
 	unix.Close(s.epoll)
 	unix.Close(s.wake)
+	s.awake.close()
 }
 
 // run is the only thread that moves packets.
@@ -261,6 +264,9 @@ func (s *Switch) run() {
 				s.receive(int(e.Fd), now)
 			}
 		}
+		if n > 0 {
+			s.awake.packets(now)
+		}
 		s.deliver(control.Now())
 		s.mu.Unlock()
 	}
@@ -268,9 +274,17 @@ func (s *Switch) run() {
 
 // wait waits for packets or for the time of the next delivery, to the nanosecond.
 func (s *Switch) wait(events []unix.EpollEvent) int {
-	var timeout *unix.Timespec
+	now := control.Now()
+	rest := s.awake.rest(now)
 	if len(s.waiting) > 0 {
-		t := unix.NsecToTimespec(max(s.waiting[0].at-control.Now(), 0))
+		next := max(s.waiting[0].at-now, 0)
+		if rest < 0 || next < rest {
+			rest = next
+		}
+	}
+	var timeout *unix.Timespec
+	if rest >= 0 {
+		t := unix.NsecToTimespec(rest)
 		timeout = &t
 	}
 	n, _, _ := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(s.epoll), uintptr(unsafe.Pointer(&events[0])),
@@ -324,7 +338,7 @@ func (s *Switch) send(from, to int, data []byte, now int64) {
 		}
 		if l.Rate > 0 {
 			l.busy = max(l.busy, now) + int64(float64(len(data)*8)/l.Rate*1e9)
-			if l.busy-now > int64(queueFor) {
+			if l.busy-now > int64(QueueFor) {
 				l.busy -= int64(float64(len(data)*8) / l.Rate * 1e9)
 				s.stat.Overflowed++
 				s.free = append(s.free, data)
