@@ -7,6 +7,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,15 +46,39 @@ func makeEqual(from, to string) (changed bool, err error) {
 			return changed, err
 		}
 	}
-	a, b := make([]byte, 1<<18), make([]byte, 1<<18)
-	for at := int64(0); at < size; {
+	var next atomic.Int64
+	var differ atomic.Bool
+	failed := make([]error, min(int64(runtime.GOMAXPROCS(0)), (size+pieceSize-1)/pieceSize))
+	var all sync.WaitGroup
+	for k := range failed {
+		all.Go(func() {
+			for at := next.Add(pieceSize) - pieceSize; at < size && failed[k] == nil; at = next.Add(pieceSize) - pieceSize {
+				var d bool
+				d, failed[k] = equalPiece(src, dst, at, min(at+pieceSize, size))
+				if d {
+					differ.Store(true)
+				}
+			}
+		})
+	}
+	all.Wait()
+	return changed || differ.Load(), errors.Join(failed...)
+}
+
+const (
+	pieceSize  = 1 << 20 // of a file, for one processor
+	bufferSize = 1 << 16 // stays in the processor's cache
+)
+
+// equalPiece does it for the range [at, end), which is all there in both files.
+func equalPiece(src, dst *os.File, at, end int64) (changed bool, err error) {
+	a, b := make([]byte, bufferSize), make([]byte, bufferSize)
+	for {
 		// Where both have a hole they are equal.
-		next := min(nextData(src, at, size), nextData(dst, at, size))
-		if next >= size {
-			break
+		if at = min(nextData(src, at, end), nextData(dst, at, end)); at >= end {
+			return changed, nil
 		}
-		at = next
-		n := int(min(int64(len(a)), size-at))
+		n := int(min(bufferSize, end-at))
 		if _, err := src.ReadAt(a[:n], at); err != nil && err != io.EOF {
 			return changed, err
 		}
@@ -66,9 +93,9 @@ func makeEqual(from, to string) (changed bool, err error) {
 		}
 		at += int64(n)
 	}
-	return changed, nil
 }
 
+// nextData returns where data begins, from at on; size if there is none.
 func nextData(f *os.File, at, size int64) int64 {
 	next, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
 	if errors.Is(err, unix.ENXIO) {
