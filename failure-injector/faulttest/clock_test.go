@@ -20,7 +20,8 @@ import (
 var waits = strings.Fields(`nanosleep usleep clock_nanosleep clock_nanosleep_realtime poll ppoll select pselect
 	epoll_wait epoll_pwait2 cond_realtime cond_monotonic cond_clockwait forked_cond_monotonic sem_timedwait sem_clockwait
 	mutex_timedlock mutex_clocklock rwlock_timedrdlock rwlock_clockwrlock timedjoin futex futex_monotonic
-	futex_realtime timerfd timerfd_realtime timerfd_at_monotonic timerfd_at_realtime forked_timerfd`)
+	futex_realtime timerfd timerfd_realtime timerfd_at_monotonic timerfd_at_realtime timerfd_every forked_timerfd
+	timer timer_at_monotonic timer_at_realtime timer_thread setitimer setitimer_every forked_setitimer`)
 
 // clocks makes clocks named c and returns the environment of a process that has them.
 func clocks(t *testing.T) (run string, env []string) {
@@ -119,7 +120,7 @@ func TestWaitsFollowTheClocks(t *testing.T) {
 	program := compileC(t, "waits")
 	set(t, run, "all", "--offset", "1h", "--rate", "4") // untranslated deadlines would be an hour away
 	const asked, real = 200 * time.Millisecond, 50 * time.Millisecond
-	for _, kind := range waits {
+	for _, kind := range append(waits, "setitimer_repeated") {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command("timeout", "100", program, kind, "200", "3")

@@ -53,6 +53,7 @@ static bool condvar_as_expected(void) {
 static void forked(void) {
     fi_watch_fork();
     fi_condvar_fork();
+    fi_timer_fork();
     fi_timerfd_fork();
 }
 

@@ -15,6 +15,7 @@ static void *watch(void *arg) {
     for (;;) {
         NEXT(syscall)(SYS_futex, &fi_area->generation, FUTEX_WAIT, seen, NULL, NULL, 0);
         seen = atomic_load(&fi_area->generation);
+        fi_timer_change();
         fi_timerfd_change();
         while (fi_condvar_change()) NEXT(nanosleep)(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }

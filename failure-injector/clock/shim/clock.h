@@ -9,6 +9,7 @@
 //   sleep.c    sleeping, poll, select, epoll: time-outs that only this thread waits for
 //   lock.c     locks, semaphores and futexes with a deadline
 //   condvar.c  condition variables with a deadline
+//   timer.c    timers of the kernel that end in a signal
 //   timerfd.c  timers of the kernel that are descriptors
 //   change.c   who waits by the kernel's clock is told when the clocks change
 
@@ -72,6 +73,20 @@ void fi_part(clockid_t id, int64_t until, struct timespec *part);
 // change.c
 void fi_watch(void);      // from now on, the two below are called at each change
 void fi_watch_fork(void); // this process is a copy
+
+// timer.c: a timer that the kernel runs.
+struct fi_timer {
+    bool armed, absolute;
+    clockid_t by;         // what until is of: a length is not moved by steps of the timer's clock
+    int64_t until, every; // ns of that clock as it is shown
+    int64_t fires, pause; // the same by the machine's clock, as the kernel was told
+    uint32_t generation;  // of the clocks then
+};
+void fi_timer_set(struct fi_timer *t, clockid_t id, bool absolute, int64_t until, int64_t every);
+struct itimerspec fi_timer_real(struct fi_timer *t);                   // what to set the kernel's to, now
+void fi_timer_rest(const struct fi_timer *t, struct itimerspec *rest); // of what the kernel says is left
+void fi_timer_change(void);
+void fi_timer_fork(void);
 
 // condvar.c, timerfd.c
 bool fi_condvar_change(void); // true: not everybody has noticed yet

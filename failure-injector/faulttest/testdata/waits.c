@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,12 +64,53 @@ static void cond(clockid_t of, clockid_t by, struct timespec until) {
     pthread_mutex_unlock(&m);
 }
 
-static void timer(clockid_t id, int flags, struct timespec t) {
+static void timer(clockid_t id, int flags, struct timespec t, struct timespec every) {
     int fd = timerfd_create(id, 0);
-    struct itimerspec s = {.it_value = t};
+    struct itimerspec s = {.it_value = t, .it_interval = every};
     uint64_t n;
     if (timerfd_settime(fd, flags, &s, NULL) != 0 || read(fd, &n, sizeof n) != sizeof n) exit(1);
     close(fd);
+}
+
+// The signal is blocked in all threads, and taken here.
+static void await_alarm(void) {
+    sigset_t alarm;
+    int got;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    sigwait(&alarm, &got);
+}
+
+static void signal_timer(clockid_t id, int flags, struct timespec t) {
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+    struct itimerspec s = {.it_value = t};
+    timer_t name;
+    if (timer_create(id, &event, &name) != 0 || timer_settime(name, flags, &s, NULL) != 0) exit(1);
+    await_alarm();
+    timer_delete(name);
+}
+
+static void fired(union sigval v) { sem_post(v.sival_ptr); }
+
+static void thread_timer(struct timespec t) {
+    sem_t done;
+    sem_init(&done, 0, 0);
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = fired, .sigev_value.sival_ptr = &done};
+    struct itimerspec s = {.it_value = t};
+    timer_t name;
+    if (timer_create(CLOCK_MONOTONIC, &event, &name) != 0 || timer_settime(name, 0, &s, NULL) != 0) exit(1);
+    while (sem_wait(&done) != 0);
+    timer_delete(name);
+}
+
+// The second of two times that a repeated timer is due, half the time apart.
+static void repeated_timer(int64_t length) {
+    struct itimerval t = {.it_value = {length / 2 / 1000000000, length / 2 % 1000000000 / 1000}};
+    t.it_interval = t.it_value;
+    setitimer(ITIMER_REAL, &t, NULL);
+    await_alarm();
+    await_alarm();
+    setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
 }
 
 static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
@@ -107,10 +149,30 @@ static void wait_by(const char *kind, int64_t length) {
     KIND("futex") syscall(SYS_futex, &word, FUTEX_WAIT, 0, &len, NULL, 0);
     KIND("futex_monotonic") syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, 0, &mono, NULL, FUTEX_BITSET_MATCH_ANY);
     KIND("futex_realtime") syscall(SYS_futex, &word, FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME, 0, &real, NULL, FUTEX_BITSET_MATCH_ANY);
-    KIND("timerfd") timer(CLOCK_MONOTONIC, 0, len);
-    KIND("timerfd_realtime") timer(CLOCK_REALTIME, 0, len);
-    KIND("timerfd_at_monotonic") timer(CLOCK_MONOTONIC, TFD_TIMER_ABSTIME, mono);
-    KIND("timerfd_at_realtime") timer(CLOCK_REALTIME, TFD_TIMER_ABSTIME, real);
+    KIND("timerfd") timer(CLOCK_MONOTONIC, 0, len, (struct timespec){0});
+    KIND("timerfd_realtime") timer(CLOCK_REALTIME, 0, len, (struct timespec){0});
+    KIND("timerfd_at_monotonic") timer(CLOCK_MONOTONIC, TFD_TIMER_ABSTIME, mono, (struct timespec){0});
+    KIND("timerfd_at_realtime") timer(CLOCK_REALTIME, TFD_TIMER_ABSTIME, real, (struct timespec){0});
+    KIND("timerfd_every") timer(CLOCK_MONOTONIC, 0, len, len);
+    KIND("timer") signal_timer(CLOCK_REALTIME, 0, len);
+    KIND("timer_at_monotonic") signal_timer(CLOCK_MONOTONIC, TIMER_ABSTIME, mono);
+    KIND("timer_at_realtime") signal_timer(CLOCK_REALTIME, TIMER_ABSTIME, real);
+    KIND("timer_thread") thread_timer(len);
+    KIND("setitimer") {
+        setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {len.tv_sec, len.tv_nsec / 1000}}, NULL);
+        await_alarm();
+    }
+    KIND("setitimer_every") {
+        struct timeval t = {len.tv_sec, len.tv_nsec / 1000};
+        setitimer(ITIMER_REAL, &(struct itimerval){t, t}, NULL);
+        await_alarm();
+        setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+    }
+    KIND("setitimer_repeated") repeated_timer(length);
+    KIND("alarm") {
+        alarm((unsigned)((length + 999999999) / 1000000000));
+        await_alarm();
+    }
     else exit(2);
     close(ep);
 }
@@ -138,6 +200,10 @@ int main(int argc, char **argv) {
     }
     if (argc != 4) return 2;
     setvbuf(stdout, NULL, _IOLBF, 0);
+    sigset_t alarm;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    sigprocmask(SIG_BLOCK, &alarm, NULL);
     int64_t length = atoll(argv[2]) * 1000000;
     if (strncmp(argv[1], "forked_", 7) == 0) { // the same in a child
         wait_by(argv[1] + 7, 1000000);
