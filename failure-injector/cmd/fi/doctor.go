@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cad/failure-injector/cpu"
+	"cad/failure-injector/host"
 )
 
 // A check is a condition of the machine and what depends on it.
@@ -40,7 +41,7 @@ func doctor(c *call) error {
 	if err := c.parse(0); err != nil {
 		return err
 	}
-	checks := []check{glibc(), birthTimes(string(c.run)), fuseMounts(), namespaces(), tun(), cpuGroups()}
+	checks := []check{glibc(), birthTimes(string(c.run)), fuseMounts(), namespaces(), tun(), netem(), cpuGroups()}
 	why := map[string]string{"loopback": ""}
 	for _, k := range checks {
 		if !k.OK {
@@ -188,5 +189,16 @@ func tun() check {
 		return k
 	}
 	k.OK, k.Detail = true, "/dev/net/tun"
+	return k
+}
+
+// netem tells whether the kernel itself can make links.
+func netem() check {
+	k := check{Name: "netem", Enables: "fi net link --netem, between hosts on network lan"}
+	if err := host.TryNetem(); err != nil {
+		k.Detail = err.Error()
+		return k
+	}
+	k.OK, k.Detail = true, "htb, netem, u32"
 	return k
 }

@@ -442,7 +442,7 @@ func hostRestart(c *call) error {
 	if err := powerOn(c.run, off); err != nil {
 		return err
 	}
-	if err := applyBlocks(c.run); err != nil {
+	if err := errors.Join(applyBlocks(c.run), applyNetem(c.run)); err != nil {
 		return err
 	}
 	started := []string{}

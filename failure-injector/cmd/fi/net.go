@@ -22,7 +22,7 @@ import (
 var netVerbs = []verb{
 	{"block", "--from A --to B [--both]", "B receives nothing from A any more; A is not told", netBlock},
 	{"unblock", "--from A --to B [--both]", "take a block back", netUnblock},
-	{"link", "--from A --to B [--both] [--delay D] [--jitter D] [--loss P] [--duplicate P] [--reorder P] [--corrupt P] [--rate BITS]", "what happens to packets between two hosts of network wan, in place of what was set; P is 0 to 1", netLink},
+	{"link", "--from A --to B [--both] [--delay D] [--jitter D] [--loss P] [--duplicate P] [--reorder P] [--corrupt P] [--rate BITS] [--netem]", "what happens to packets between two hosts of network wan, in place of what was set; P is 0 to 1; --netem: of network lan, by the kernel", netLink},
 	{"partition", "halves|majority|ring|isolate|one-way [--host H] [--seed N]", "block by pattern over all netns hosts, in place of what was blocked", netPartition},
 	{"heal", "", "take all blocks and links back", netHeal},
 	{"status", "", "who receives nothing from whom; links that are not perfect", netStatus},
@@ -119,7 +119,7 @@ func dropBlocks(run disk.Run, name string) error {
 	for to := range b {
 		b.remove(name, to)
 	}
-	return b.save(run)
+	return errors.Join(b.save(run), dropNetem(run, name))
 }
 
 // changeBlocks edits the blocks of a run and puts them into force.
@@ -166,8 +166,17 @@ func (c *call) printBlocks(b blocks) error {
 	links := []map[string]any{}
 	for _, l := range w.Links {
 		links = append(links, map[string]any{"from": byIndex[l.From], "to": byIndex[l.To], "link": l.Link})
-		lines = append(lines, fmt.Sprintf("%s to %s: delay %v + %v, loss %v, duplicate %v, reorder %v, corrupt %v, rate %v",
-			byIndex[l.From], byIndex[l.To], l.Delay, l.Jitter, l.Loss, l.Duplicate, l.Reorder, l.Corrupt, l.Rate))
+		lines = append(lines, describe(byIndex[l.From], byIndex[l.To], l.Link))
+	}
+	n, err := loadNetem(c.run)
+	if err != nil {
+		return err
+	}
+	for from, all := range n {
+		for to, l := range all {
+			links = append(links, map[string]any{"from": from, "to": to, "link": l, "netem": true})
+			lines = append(lines, describe(from, to, l)+" (netem)")
+		}
 	}
 	for to, from := range b {
 		lines = append(lines, fmt.Sprintf("%s receives nothing from %s", to, strings.Join(from, " ")))
@@ -177,6 +186,11 @@ func (c *call) printBlocks(b blocks) error {
 		lines = []string{"nothing is blocked, all links are perfect"}
 	}
 	return c.print(map[string]any{"blocked": b, "links": links, "wan_packets": w.Stat}, strings.Join(lines, "\n"))
+}
+
+func describe(from, to string, l wan.Link) string {
+	return fmt.Sprintf("%s to %s: delay %v + %v, loss %v, duplicate %v, reorder %v, corrupt %v, rate %v",
+		from, to, l.Delay, l.Jitter, l.Loss, l.Duplicate, l.Reorder, l.Corrupt, l.Rate)
 }
 
 func (c *call) pair() (edit func(f func(from, to string)) func(blocks, map[string]hostInfo) error, err error) {
@@ -227,7 +241,7 @@ func netHeal(c *call) error {
 	}
 	return c.changeBlocks(func(b blocks, _ map[string]hostInfo) error {
 		clear(b)
-		return healLinks(c.run)
+		return errors.Join(healLinks(c.run), healNetem(c.run))
 	})
 }
 
@@ -249,12 +263,16 @@ func netLink(c *call) error {
 	c.flags.Float64Var(&l.Reorder, "reorder", 0, "")
 	c.flags.Float64Var(&l.Corrupt, "corrupt", 0, "")
 	c.flags.Float64Var(&l.Rate, "rate", 0, "")
+	kernel := c.flags.Bool("netem", false, "")
 	edit, err := c.pair()
 	if err != nil {
 		return err
 	}
 	if err := l.Check(); err != nil {
 		return usagef("%v", err)
+	}
+	if *kernel {
+		return c.netemLink(l, edit)
 	}
 	hosts, err := netHosts(c.run)
 	if err != nil {
@@ -264,7 +282,7 @@ func netLink(c *call) error {
 	set := func(from, to string) {
 		for _, h := range []string{from, to} {
 			if hosts[h].Net != "wan" {
-				failed = fmt.Errorf("%w: host %q is on network %s, which has no such links; add it with --net wan", errRefused, h, hosts[h].Net)
+				failed = fmt.Errorf("%w: host %q is on network %s, which has no such links; add it with --net wan, or say --netem", errRefused, h, hosts[h].Net)
 				return
 			}
 		}
@@ -363,7 +381,11 @@ func healNet(run disk.Run) error {
 		return err
 	}
 	b, err := loadBlocks(run)
-	if err != nil || len(b) == 0 {
+	if err != nil {
+		return err
+	}
+	n, err := loadNetem(run)
+	if err != nil || len(b)+len(n) == 0 {
 		return err
 	}
 	release, err := lockHosts(run)
@@ -371,6 +393,9 @@ func healNet(run disk.Run) error {
 		return err
 	}
 	defer release()
+	if err := healNetem(run); err != nil {
+		return err
+	}
 	if err := (blocks{}).save(run); err != nil {
 		return err
 	}
