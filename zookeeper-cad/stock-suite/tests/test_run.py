@@ -105,9 +105,38 @@ class ResultsTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             path = pathlib.Path(directory) / "cad.jsonl"
             path.write_text("".join(json.dumps({"class": c, "build": b}) + "\n" for c, b in
-                                    (("A", "1"), ("B", "2"), ("C", "1"))) + '{"class": "D", "bu')
+                                    (("A", "1"), ("B", "2"), ("C", "1"))))
             self.assertEqual({"A", "C"}, set(suite.known_results(path, "1")))
             self.assertEqual({}, suite.known_results(path / "none", "1"))
+
+    def test_a_new_line_replaces_that_of_an_older_build_and_no_other(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory) / "cad.jsonl"
+            for name, build in (("B", "1"), ("A", "1"), ("B", "2")):
+                suite.keep(path, {"class": name, "build": build})
+            self.assertEqual([("A", "1"), ("B", "2")],
+                             [(line["class"], line["build"]) for line in map(json.loads, path.read_text().splitlines())])
+
+
+class KazooTest(unittest.TestCase):
+    def outcome(self, mode, started):
+        with tempfile.TemporaryDirectory() as directory:
+            work = pathlib.Path(directory)
+            (work / "result").write_text(
+                '<testsuites><testsuite><testcase name="a" time="0.5"/><testcase name="b"><failure message="no"/></testcase>'
+                '<testcase name="c"><skipped message="later"/></testcase></testsuite></testsuites>')
+            if started:
+                (work / "started").write_text("1\n")
+            run = suite.Run("kazoo.tests.test_x", suite.MODES[mode], [], {}, [], 1, 1, work)
+            return suite.SUITES["kazoo"].tests(run)
+
+    def test_reads_what_each_test_did(self):
+        self.assertEqual(["passed", "failed", "skipped"], [t["status"] for t in self.outcome("stock", True)])
+
+    def test_a_module_without_servers_has_not_tested_cad(self):
+        self.assertEqual([0, 0, 0], [t["cad"] for t in self.outcome("cad", False)])
+        self.assertEqual([1, 1, 1], [t["cad"] for t in self.outcome("cad", True)])
+        self.assertEqual([0, 0, 0], [t["cad"] for t in self.outcome("nokeys", True)])
 
 
 class ArgumentsTest(unittest.TestCase):
