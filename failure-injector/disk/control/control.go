@@ -6,6 +6,7 @@
 package control
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -81,8 +82,13 @@ func Create(path string, seed uint64) error {
 		return err
 	}
 	defer f.Close()
-	if err := f.Truncate(int64(unsafe.Sizeof(area{}))); err != nil {
-		return err
+	size := int64(unsafe.Sizeof(area{}))
+	err = unix.Fallocate(int(f.Fd()), 0, 0, size) // memory that is not there would end whoever touches it
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		err = f.Truncate(size)
+	}
+	if err != nil {
+		return fmt.Errorf("make %s: %w", path, err)
 	}
 	c, err := open(f)
 	if err != nil {

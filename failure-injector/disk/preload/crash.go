@@ -55,9 +55,10 @@ type found struct {
 }
 
 // Crash cuts the power: what was not durable is gone when it returns.
-func (d *Disk) Crash(o disk.CrashOptions) (disk.Crash, error) {
+func (d *Disk) Crash(o disk.CrashOptions) (report disk.Crash, err error) {
+	defer d.noSpace()(&err)
 	start := time.Now()
-	report := disk.Crash{Name: d.spec.Name, Torn: o.Torn, Seed: o.Seed}
+	report = disk.Crash{Name: d.spec.Name, Torn: o.Torn, Seed: o.Seed}
 	if !o.Force {
 		release, err := d.exclusive(o.Wait)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -120,6 +121,26 @@ func mapState(path string) (*stateArea, func(), error) {
 		return nil, nil, fmt.Errorf("map %s: %w", path, err)
 	}
 	return (*stateArea)(unsafe.Pointer(&mem[0])), func() { unix.Munmap(mem) }, nil
+}
+
+func (d *Disk) errNoSpace() error {
+	return fmt.Errorf("%s: no space left for the state of disk %s; make room there, or choose another run directory with --run or FI_RUN", d.dir, d.spec.Name)
+}
+
+// noSpace turns the fault of touching a mapped file for which its file system
+// has no room left into an error of the function that defers it.
+func (d *Disk) noSpace() (end func(err *error)) {
+	before := debug.SetPanicOnFault(true)
+	return func(err *error) {
+		debug.SetPanicOnFault(before)
+		switch r := recover().(type) {
+		case nil:
+		case interface{ Addr() uintptr }:
+			*err = d.errNoSpace()
+		default:
+			panic(r)
+		}
+	}
 }
 
 func bucketOf(ino uint64) uint32 {

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -74,7 +75,8 @@ func Create(run disk.Run, spec disk.Spec) (*Disk, error) {
 	return d, nil
 }
 
-func (d *Disk) format() error {
+func (d *Disk) format() (err error) {
+	defer d.noSpace()(&err)
 	abs, err := filepath.Abs(d.dir)
 	if err != nil {
 		return err
@@ -139,6 +141,9 @@ func (d *Disk) Sync() error {
 	cmd := exec.Command(program)
 	cmd.Env = []string{"FI_DISK=" + dir}
 	if out, err := cmd.CombinedOutput(); err != nil {
+		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signal() == unix.SIGBUS {
+			return d.errNoSpace()
+		}
 		return fmt.Errorf("sync of disk %s: %w: %s", d.spec.Name, err, bytes.TrimSpace(out))
 	}
 	return nil
