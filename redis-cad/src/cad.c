@@ -78,6 +78,14 @@ void cadBeginHistory(void) {
 
 /* ------------------------------------------------------------- event loop */
 
+static long long turn; /* When this turn of the event loop first asked for the time; 0: not yet. */
+
+/* Monotonic us, read once a turn, in which no reply leaves: commands are too short for a clock each. */
+long long cadTurnTime(void) {
+    if (!turn) turn = getMonotonicUs();
+    return turn;
+}
+
 static int tick(struct aeEventLoop *el, long long id, void *data) {
     UNUSED(el);
     UNUSED(id);
@@ -112,6 +120,7 @@ void cadBeforeSleep(void) {
         cadReplBootstrap(cad_config.nodes, 0, &(const char *){NULL});
     cadHoldBeforeSleep();
     cadFlushBeforeSleep();
+    turn = 0;
 }
 
 /* ---------------------------------------------------------------- command */
@@ -253,8 +262,7 @@ void cadKeyindexCommand(client *c) {
     if (offNow(c)) return;
     sds key = c->argv[2]->ptr;
     addReplyArrayLen(c, 2);
-    addReplyLongLong(c, cad.index ? cadIndexLookup(cad.index, c->db->id, key, sdslen(key),
-                                                   dictGenHashFunction(key, sdslen(key))) : 0);
+    addReplyLongLong(c, cad.index ? cadIndexLookup(cad.index, c->db->id, dictGenHashFunction(key, sdslen(key))) : 0);
     addReplyLongLong(c, cad.durable);
 }
 

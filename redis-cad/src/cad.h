@@ -65,11 +65,25 @@ void cadAofActOnError(void);
 long long cadAofFsyncedOffset(void);
 
 /* cad_read.c */
-void cadStamp(int db, struct redisObject **argv, int argc, int target);
-int cadRefusesRead(struct client *c);
-void cadBeforeCommand(struct client *c, cadExecution *x);
-void cadAfterCommand(struct client *c, cadExecution *x);
+void cadStampUpdate(int db, struct redisObject **argv, int argc, int target);
+int cadRefusesReadNow(struct client *c);
+void cadFindBefore(struct client *c, cadExecution *x);
+void cadHoldAfter(struct client *c, cadExecution *x);
 void cadAfterUnblock(struct client *c);
+
+/* Each command passes these; off must cost nothing. */
+static inline int cadIsOff(void) { return cad_config.durability == CAD_OFF; }
+static inline void cadStamp(int db, struct redisObject **argv, int argc, int target) {
+    if (!cadIsOff()) cadStampUpdate(db, argv, argc, target);
+}
+static inline int cadRefusesRead(struct client *c) { return !cadIsOff() && cadRefusesReadNow(c); }
+static inline void cadBeforeCommand(struct client *c, cadExecution *x) {
+    x->active = 0;
+    if (!cadIsOff()) cadFindBefore(c, x);
+}
+static inline void cadAfterCommand(struct client *c, cadExecution *x) {
+    if (x->active) cadHoldAfter(c, x);
+}
 
 /* cad_hold.c */
 void cadHoldForget(struct client *c);

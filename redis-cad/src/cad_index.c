@@ -9,6 +9,11 @@
  *   a FIFO          orders them by offset: a stamped entry moves to the tail, so the
  *                   head is the oldest and entries leave there as durability advances
  *
+ * Every write makes an entry and every sync removes some, so they are small: a key is
+ * known by a hash of 64 bits, places are numbers of 32 bits, and entries live in blocks
+ * that are used again. Keys whose hashes agree share an entry, which holds the later
+ * offset: one reply may wait for the other's update, and no answer is wrong.
+ *
  * A key without an entry has u = barrier. The barrier is the newest offset below which
  * the index does not know every update: the end of what was loaded, the offset of a
  * command that named no keys, the offset of an entry that had to go for lack of room.
@@ -33,60 +38,103 @@
 #endif
 
 #define MIN_BUCKETS 64u /* A power of two. */
+#define BLOCK 1024u     /* Entries that are allocated together; a power of two. */
+#define KEPT_BLOCKS 32u /* They stay when the index is empty. */
+#define ROOM_MADE_AT_ONCE 1000 /* Entries that one raise of the barrier removes. */
+
+typedef uint32_t place; /* Of an entry, from 1; 0: none. */
 
 typedef struct entry {
-    struct entry *chain;       /* Next in the bucket. */
-    struct entry *older, *newer;
+    uint64_t id;           /* Of the key. */
     long long offset;
-    uint64_t hash;
-    uint32_t len;
-    int db;
-    char key[];
+    place older, newer;
+    place chain;           /* Next in the bucket; of a free entry, the next free one. */
 } entry;
 
 struct cadIndex {
-    entry **buckets;
+    place *buckets;
     size_t level;    /* Buckets below `split` are addressed with level*2, others with level. */
     size_t split;
     size_t room;     /* Allocated buckets. */
-    entry *oldest, *newest;
-    size_t size, bytes;
+    entry **blocks;
+    size_t blocks_made, blocks_room;
+    place unused;    /* First free entry. */
+    place fresh;     /* Entries from here on have never been used. */
+    place oldest, newest;
+    size_t size;
     long long barrier, floor;
 };
 
-#define ROOM_MADE_AT_ONCE 1000 /* Entries that one raise of the barrier removes. */
+static entry *at(const cadIndex *index, place p) { return &index->blocks[p / BLOCK][p % BLOCK]; }
 
 cadIndex *cadIndexNew(void) {
     cadIndex *index = zmalloc(sizeof(*index));
     memset(index, 0, sizeof(*index));
     index->level = index->room = MIN_BUCKETS;
-    index->buckets = zmalloc(index->room * sizeof(entry *));
-    memset(index->buckets, 0, index->room * sizeof(entry *));
+    index->buckets = zmalloc(index->room * sizeof(place));
+    memset(index->buckets, 0, index->room * sizeof(place));
+    index->fresh = 1;
     return index;
 }
 
-static size_t bucketOf(const cadIndex *index, uint64_t hash) {
-    size_t bucket = hash & (index->level - 1);
-    return bucket < index->split ? hash & (index->level * 2 - 1) : bucket;
+void cadIndexFree(cadIndex *index) {
+    while (index->blocks_made) zfree(index->blocks[--index->blocks_made]);
+    zfree(index->blocks);
+    zfree(index->buckets);
+    zfree(index);
+}
+
+static place take(cadIndex *index) {
+    place p = index->unused;
+    if (p) {
+        index->unused = at(index, p)->chain;
+        return p;
+    }
+    p = index->fresh++;
+    if (p / BLOCK >= index->blocks_made) {
+        if (index->blocks_made == index->blocks_room) {
+            index->blocks_room = index->blocks_room ? index->blocks_room * 2 : 8;
+            index->blocks = zrealloc(index->blocks, index->blocks_room * sizeof(entry *));
+        }
+        index->blocks[index->blocks_made++] = zmalloc(BLOCK * sizeof(entry));
+    }
+    return p;
+}
+
+static void giveBack(cadIndex *index, place p) {
+    at(index, p)->chain = index->unused;
+    index->unused = p;
+    if (index->size || index->blocks_made <= KEPT_BLOCKS) return;
+    while (index->blocks_made > KEPT_BLOCKS) zfree(index->blocks[--index->blocks_made]);
+    index->unused = 0;
+    index->fresh = 1;
+}
+
+static uint64_t idOf(int db, uint64_t hash) { return hash + (uint64_t)db * 0x9e3779b97f4a7c15u; }
+
+static place *bucketOf(const cadIndex *index, uint64_t id) {
+    size_t bucket = id & (index->level - 1);
+    return &index->buckets[bucket < index->split ? id & (index->level * 2 - 1) : bucket];
 }
 
 /* Splits the next bucket: its entries divide between it and a new one at the end. */
 static void grow(cadIndex *index) {
     size_t from = index->split, to = index->level + index->split;
     if (to >= index->room) {
-        index->buckets = zrealloc(index->buckets, index->room * 2 * sizeof(entry *));
-        memset(index->buckets + index->room, 0, index->room * sizeof(entry *));
+        index->buckets = zrealloc(index->buckets, index->room * 2 * sizeof(place));
+        memset(index->buckets + index->room, 0, index->room * sizeof(place));
         index->room *= 2;
     }
-    entry *e = index->buckets[from];
-    index->buckets[from] = NULL;
-    while (e) {
-        entry *next = e->chain;
-        size_t bucket = e->hash & (index->level * 2 - 1);
+    place p = index->buckets[from];
+    index->buckets[from] = 0;
+    while (p) {
+        entry *e = at(index, p);
+        place next = e->chain;
+        size_t bucket = e->id & (index->level * 2 - 1);
         assert(bucket == from || bucket == to);
         e->chain = index->buckets[bucket];
-        index->buckets[bucket] = e;
-        e = next;
+        index->buckets[bucket] = p;
+        p = next;
     }
     if (++index->split == index->level) {
         index->level *= 2;
@@ -94,93 +142,81 @@ static void grow(cadIndex *index) {
     }
 }
 
-/* The place that points to the entry of the key, or to NULL at the end of its bucket. */
-static entry **find(const cadIndex *index, int db, const char *key, size_t len, uint64_t hash) {
-    entry **at = &index->buckets[bucketOf(index, hash)];
-    while (*at) {
-        entry *e = *at;
-        if (e->hash == hash && e->db == db && e->len == len && memcmp(e->key, key, len) == 0) break;
-        at = &e->chain;
-    }
-    return at;
+static place find(const cadIndex *index, uint64_t id) {
+    place p = *bucketOf(index, id);
+    while (p && at(index, p)->id != id) p = at(index, p)->chain;
+    return p;
 }
 
-static void unqueue(cadIndex *index, entry *e) {
-    if (e->older) e->older->newer = e->newer; else index->oldest = e->newer;
-    if (e->newer) e->newer->older = e->older; else index->newest = e->older;
+static void unqueue(cadIndex *index, const entry *e) {
+    if (e->older) at(index, e->older)->newer = e->newer; else index->oldest = e->newer;
+    if (e->newer) at(index, e->newer)->older = e->older; else index->newest = e->older;
 }
 
-static void enqueue(cadIndex *index, entry *e) {
-    e->newer = NULL;
+static void enqueue(cadIndex *index, place p) {
+    entry *e = at(index, p);
+    e->newer = 0;
     e->older = index->newest;
-    if (index->newest) index->newest->newer = e; else index->oldest = e;
-    index->newest = e;
+    if (index->newest) at(index, index->newest)->newer = p; else index->oldest = p;
+    index->newest = p;
 }
 
 static void dropOldest(cadIndex *index) {
-    entry *e = index->oldest;
-    entry **at = find(index, e->db, e->key, e->len, e->hash);
-    assert(*at == e);
-    *at = e->chain;
+    place p = index->oldest;
+    entry *e = at(index, p);
+    place *link = bucketOf(index, e->id);
+    while (*link != p) link = &at(index, *link)->chain;
+    *link = e->chain;
     unqueue(index, e);
     index->size--;
-    index->bytes -= sizeof(entry) + e->len;
-    zfree(e);
-}
-
-void cadIndexFree(cadIndex *index) {
-    while (index->oldest) dropOldest(index);
-    zfree(index->buckets);
-    zfree(index);
+    giveBack(index, p);
 }
 
 /* The key was updated at `offset`, which is not below any earlier one. At most `max`
  * entries are kept; the oldest gives way and the barrier takes its place. */
-void cadIndexStamp(cadIndex *index, int db, const char *key, size_t len, uint64_t hash, long long offset, size_t max) {
-    assert(!index->newest || offset >= index->newest->offset);
+void cadIndexStamp(cadIndex *index, int db, uint64_t hash, long long offset, size_t max) {
+    uint64_t id = idOf(db, hash);
+    assert(!index->newest || offset >= at(index, index->newest)->offset);
     if (offset <= index->floor) return;
-    entry **at = find(index, db, key, len, hash);
-    if (*at) {
-        entry *e = *at;
-        e->offset = offset;
-        if (e != index->newest) {
-            unqueue(index, e);
-            enqueue(index, e);
+    place p = find(index, id);
+    if (p) {
+        at(index, p)->offset = offset;
+        if (p != index->newest) {
+            unqueue(index, at(index, p));
+            enqueue(index, p);
         }
         return;
     }
     while (index->size && index->size >= max) {
-        cadIndexRaiseBarrier(index, index->oldest->offset);
+        cadIndexRaiseBarrier(index, at(index, index->oldest)->offset);
     }
     if (max == 0) cadIndexRaiseBarrier(index, offset);
     /* The barrier that rose for lack of room may cover the key already. */
     if (offset <= index->floor) return;
-    entry *e = zmalloc(sizeof(*e) + len);
-    e->offset = offset;
-    e->hash = hash;
-    e->len = len;
-    e->db = db;
-    memcpy(e->key, key, len);
+    p = take(index);
     /* The removals above may have changed the bucket. */
-    at = &index->buckets[bucketOf(index, hash)];
-    e->chain = *at;
-    *at = e;
-    enqueue(index, e);
+    place *bucket = bucketOf(index, id);
+    entry *e = at(index, p);
+    e->id = id;
+    e->offset = offset;
+    e->chain = *bucket;
+    *bucket = p;
+    enqueue(index, p);
     index->size++;
-    index->bytes += sizeof(entry) + len;
     if (index->size > index->level + index->split) grow(index);
 }
 
 /* u(key): no later update of the key is known, and none can be unknown. */
-long long cadIndexLookup(const cadIndex *index, int db, const char *key, size_t len, uint64_t hash) {
-    const entry *e = *find(index, db, key, len, hash);
-    return e && e->offset > index->barrier ? e->offset : index->barrier;
+long long cadIndexLookup(const cadIndex *index, int db, uint64_t hash) {
+    place p = find(index, idOf(db, hash));
+    long long offset = p ? at(index, p)->offset : 0;
+    return offset > index->barrier ? offset : index->barrier;
 }
 
 /* Drops at most `limit` entries up to the offset; what is left over goes later. */
 static void dropUpTo(cadIndex *index, long long offset, size_t limit) {
     if (index->floor < offset) index->floor = offset;
-    while (limit-- && index->oldest && index->oldest->offset <= offset) dropOldest(index);
+    while (limit-- && index->oldest && at(index, index->oldest)->offset <= offset) dropOldest(index);
 }
 
 /* Whatever was updated up to `offset` need not have an entry. */
@@ -198,5 +234,6 @@ long long cadIndexFloor(const cadIndex *index) { return index->floor; }
 long long cadIndexBarrier(const cadIndex *index) { return index->barrier; }
 size_t cadIndexSize(const cadIndex *index) { return index->size; }
 size_t cadIndexBytes(const cadIndex *index) {
-    return sizeof(*index) + index->room * sizeof(entry *) + index->bytes;
+    return sizeof(*index) + index->room * sizeof(place) + index->blocks_room * sizeof(entry *) +
+           index->blocks_made * BLOCK * sizeof(entry);
 }

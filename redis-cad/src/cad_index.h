@@ -12,8 +12,9 @@ typedef struct cadIndex cadIndex;
 
 cadIndex *cadIndexNew(void);
 void cadIndexFree(cadIndex *index);
-void cadIndexStamp(cadIndex *index, int db, const char *key, size_t len, uint64_t hash, long long offset, size_t max);
-long long cadIndexLookup(const cadIndex *index, int db, const char *key, size_t len, uint64_t hash);
+/* `hash`: 64 well mixed bits of the key, the same each time. */
+void cadIndexStamp(cadIndex *index, int db, uint64_t hash, long long offset, size_t max);
+long long cadIndexLookup(const cadIndex *index, int db, uint64_t hash);
 void cadIndexRaiseBarrier(cadIndex *index, long long offset);
 void cadIndexPrune(cadIndex *index, long long durable, size_t limit);
 long long cadIndexBarrier(const cadIndex *index);

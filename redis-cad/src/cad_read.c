@@ -27,6 +27,14 @@ static const char *const class_names[] = {"undecided", "none", "keys", "database
 
 typedef void keyFn(int db, sds key, void *context);
 
+/* The place of the key among the arguments, when the command has one, always there; else 0. */
+static int placeOfOnlyKey(const struct redisCommand *command) {
+    const keySpec *spec = command->key_specs;
+    if (command->key_specs_num != 1 || spec->flags & (CMD_KEY_NOT_KEY | CMD_KEY_INCOMPLETE)) return 0;
+    if (spec->begin_search_type != KSPEC_BS_INDEX || spec->find_keys_type != KSPEC_FK_RANGE) return 0;
+    return spec->fk.range.lastkey == 0 ? spec->bs.index.pos : 0;
+}
+
 /* Calls `fn` for every key of the command. Returns 0 when they cannot be known. The
  * functions that find keys read strings; arguments may be integers inside. */
 static int forEachKey(struct redisCommand *command, int db, robj **argv, int argc, keyFn *fn, void *context) {
@@ -35,6 +43,11 @@ static int forEachKey(struct redisCommand *command, int db, robj **argv, int arg
     int known = 0;
 
     if (!command || !doesCommandHaveKeys(command)) return 0;
+    int only = placeOfOnlyKey(command);
+    if (only > 0 && only < argc && sdsEncodedObject(argv[only])) {
+        fn(db, argv[only]->ptr, context);
+        return 1;
+    }
     for (int j = 0; j < argc && plain == argv; j++)
         if (!sdsEncodedObject(argv[j])) {
             plain = zmalloc(sizeof(robj *) * argc);
@@ -54,12 +67,11 @@ static int forEachKey(struct redisCommand *command, int db, robj **argv, int arg
 
 static void stampKey(int db, sds key, void *context) {
     UNUSED(context);
-    cadIndexStamp(cad.index, db, key, sdslen(key), dictGenHashFunction(key, sdslen(key)), cad.tail,
-                  cad_config.max_dirty_keys);
+    cadIndexStamp(cad.index, db, dictGenHashFunction(key, sdslen(key)), cad.tail, cad_config.max_dirty_keys);
 }
 
 static void largestUpdate(int db, sds key, void *context) {
-    long long offset = cadIndexLookup(cad.index, db, key, sdslen(key), dictGenHashFunction(key, sdslen(key)));
+    long long offset = cadIndexLookup(cad.index, db, dictGenHashFunction(key, sdslen(key)));
     if (*(long long *)context < offset) *(long long *)context = offset;
 }
 
@@ -76,9 +88,16 @@ static int leavesDatabase(struct redisCommand *command) {
     return command->proc == moveCommand || command->proc == copyCommand;
 }
 
+/* The command that was propagated: mostly the very one that is executed, which spares the search. */
+static struct redisCommand *commandOf(robj **argv, int argc) {
+    const client *c = server.executing_client;
+    if (c && c->cmd && !c->cmd->parent && c->argc > 0 && c->argv[0] == argv[0]) return c->cmd;
+    return lookupCommand(argv, argc);
+}
+
 /* A command went to the append only file and the replicas; its offset is the present one. */
-void cadStamp(int db, robj **argv, int argc, int target) {
-    if (cad_config.durability == CAD_OFF || server.masterhost) return;
+void cadStampUpdate(int db, robj **argv, int argc, int target) {
+    if (server.masterhost) return;
     /* What is not logged can never be durable: PUBLISH, module calls without AOF. */
     if (!(target & PROPAGATE_AOF)) return;
     if (argc == 1 && (argv[0] == shared.multi || argv[0] == shared.exec)) {
@@ -87,10 +106,10 @@ void cadStamp(int db, robj **argv, int argc, int target) {
     }
     if (!cad.mastering) return;
     cad.tail = server.master_repl_offset;
-    cadWindowWritten();
     if (!cad.stamping) return;
+    cadWindowWritten(cad.tail, cad.durable, cadTurnTime(), cad_config.window_ms * 1000LL);
 
-    struct redisCommand *command = lookupCommand(argv, argc);
+    struct redisCommand *command = commandOf(argv, argc);
     if (!command || leavesDatabase(command) || !forEachKey(command, db, argv, argc, stampKey, NULL))
         cadIndexRaiseBarrier(cad.index, cad.tail);
     else if (db >= 0)
@@ -186,7 +205,7 @@ static int modeOf(client *c) {
 }
 
 /* A node that is not the master cannot know what is durable: it has no lease. */
-int cadRefusesRead(client *c) {
+int cadRefusesReadNow(client *c) {
     if (modeOf(c) < CAD_CAD || !server.masterhost || c->flags & (CLIENT_MASTER | CLIENT_SLAVE)) return 0;
     int what = classOf(c->cmd);
     if (what == NONE || what == ACK) return 0;
@@ -218,9 +237,7 @@ static long long requiredNow(client *c, int what, int *cause) {
     return need;
 }
 
-void cadBeforeCommand(client *c, cadExecution *x) {
-    x->active = 0;
-    if (cad_config.durability == CAD_OFF) return;
+void cadFindBefore(client *c, cadExecution *x) {
     x->durable = modeOf(c) != CAD_EVENTUAL;
     x->copied = cad_config.replication == CAD_REPL_SYNC && modeOf(c) != CAD_IMMEDIATE;
     if (!x->durable && !x->copied) return;
@@ -241,8 +258,14 @@ void cadBeforeCommand(client *c, cadExecution *x) {
     if (cad.tail > cad.durable && x->what != ACK && x->what != NONE) x->before = requiredNow(c, x->what, &x->cause);
 }
 
-void cadAfterCommand(client *c, cadExecution *x) {
-    if (!x->active || c->flags & CLIENT_CLOSE_ASAP) return;
+/* 1: another acknowledgement now would exceed cad-window-ms or cad-window-bytes. */
+static int windowFull(void) {
+    return cad.tail - cad.durable > (long long)cad_config.window_bytes ||
+           cadWindowAge(cad.durable, cadTurnTime()) > cad_config.window_ms * 1000LL;
+}
+
+void cadHoldAfter(client *c, cadExecution *x) {
+    if (c->flags & CLIENT_CLOSE_ASAP) return;
     /* FLUSHALL has run; its reply follows when memory is freed. Others start over later. */
     if (c->flags & CLIENT_BLOCKED ? c->bstate.btype != BLOCKED_LAZYFREE : !clientHasPendingReplies(c)) return;
 
@@ -264,7 +287,7 @@ void cadAfterCommand(client *c, cadExecution *x) {
             cadHold(c, changed && x->immediate ? own : x->before, x->cause);
         } else if (x->immediate || (x->what == STATE && cad_config.write_reads == CAD_WRITES_DURABLE)) {
             cadHold(c, own, CAD_BY_WRITE);
-        } else if (cadWindowFull()) {
+        } else if (windowFull()) {
             cadHold(c, own, CAD_BY_WINDOW);
         } else if (x->what == STATE && cad_config.write_reads == CAD_WRITES_PRIOR) {
             cadHold(c, x->before, x->cause);

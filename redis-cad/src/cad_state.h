@@ -6,6 +6,7 @@
 #define CAD_STATE_H
 
 #include "cad_index.h"
+#include "cad_window.h"
 
 /* Why a reply was held: the counters of INFO cad. */
 enum { CAD_BY_KEY, CAD_BY_BARRIER, CAD_BY_DATABASE, CAD_BY_TAIL, CAD_BY_WRITE, CAD_BY_WINDOW, CAD_BY_COPIES, CAD_CAUSES };
@@ -30,6 +31,7 @@ extern struct cadState cad;
 /* cad.c */
 void cadBeginHistory(void);
 void cadStampingChanged(void);
+long long cadTurnTime(void);
 
 /* cad_hold.c */
 void cadHold(struct client *c, long long need, int cause);
@@ -71,11 +73,6 @@ void cadNodesRecord(const char *text);
 
 /* cad_disk.c */
 void cadDiskLook(void);
-
-/* cad_window.c */
-int cadWindowFull(void);
-void cadWindowReset(void);
-void cadWindowWritten(void);
 
 /* cad_read.c */
 const char *cadClassName(struct redisCommand *command);

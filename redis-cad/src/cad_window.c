@@ -5,42 +5,39 @@
  * Bytes are the distance from D to the tail. For time, the tail is sampled at most
  * SAMPLES times a window: the oldest sample above D tells, within a 32nd of the window
  * and never too late, since when something has been waiting.
+ *
+ * Pure: the clock is the caller's, in us; offsets are those of the replication stream.
  */
-#include "server.h"
-#include "cad_state.h"
+#include "cad_window.h"
 
 #define SAMPLES 32
 
 static struct {
     long long offset; /* Updates up to here ... */
-    long long since;  /* ... began to wait then, monotonic us. */
+    long long since;  /* ... began to wait then. */
 } sample[SAMPLES + 2];
 static int first, count;
 
-/* An update was given its offset. */
-void cadWindowWritten(void) {
-    long long now = getMonotonicUs();
-    while (count && sample[first].offset <= cad.durable) {
+/* An update ends at `tail`; what the window allows is `most` us. */
+void cadWindowWritten(long long tail, long long durable, long long now, long long most) {
+    while (count && sample[first].offset <= durable) {
         first = (first + 1) % (SAMPLES + 2);
         count--;
     }
     int last = (first + count - 1) % (SAMPLES + 2);
-    long long step = cad_config.window_ms * 1000LL / SAMPLES;
-    if (count == 0 || (count < SAMPLES + 2 && now - sample[last].since >= step)) {
+    if (count == 0 || (count < SAMPLES + 2 && now - sample[last].since >= most / SAMPLES)) {
         last = (first + count) % (SAMPLES + 2);
         sample[last].since = now;
         count++;
     }
-    sample[last].offset = cad.tail;
+    sample[last].offset = tail;
 }
 
-/* 1: another acknowledgement now would exceed cad-window-ms or cad-window-bytes. */
-int cadWindowFull(void) {
-    if (cad.tail - cad.durable > (long long)cad_config.window_bytes) return 1;
+/* How long the oldest update above `durable` has been waiting, us; 0: there is none. */
+long long cadWindowAge(long long durable, long long now) {
     for (int j = 0; j < count; j++) {
         int at = (first + j) % (SAMPLES + 2);
-        if (sample[at].offset > cad.durable)
-            return (long long)getMonotonicUs() - sample[at].since > cad_config.window_ms * 1000LL;
+        if (sample[at].offset > durable) return now - sample[at].since;
     }
     return 0;
 }
