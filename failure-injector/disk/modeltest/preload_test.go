@@ -3,6 +3,8 @@
 package modeltest
 
 import (
+	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -17,5 +19,30 @@ func makePreload(root, live, mode string) (subject, error) {
 func TestPreload(t *testing.T) {
 	for _, mode := range []string{disk.Ext4, disk.Strict} {
 		t.Run(mode, func(t *testing.T) { sweep(t, "preload", makePreload, mode, firstSeed(), *flagCount) })
+	}
+}
+
+// What lies beside the disk is nobody's business here.
+func TestPreloadProgramsMakeFilesElsewhere(t *testing.T) {
+	root := scratch(t)
+	s, err := makePreload(root, filepath.Join(root, "live"), disk.Ext4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Destroy(true)
+	env, err := s.Env()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, command := range map[string]string{"new": "echo a >new", "appended": "echo a >>appended"} {
+		cmd := exec.Command("sh", "-c", command)
+		cmd.Dir = root
+		cmd.Env = append(os.Environ(), env...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", command, err, out)
+		}
+		if got, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(got) != "a\n" {
+			t.Fatalf("%s: %q, %v", command, got, err)
+		}
 	}
 }

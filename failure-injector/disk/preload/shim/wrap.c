@@ -114,6 +114,10 @@ static int do_open(int at, const char *path, int flags, mode_t mode) {
         }
         fd = flags & O_TRUNC ? open_truncating(at, path, flags)
                              : (int)syscall(SYS_openat, at, path, flags & ~O_CREAT, mode);
+        if (fd < 0 && errno == ENOENT && !ours && (flags & O_CREAT)) {
+            fd = (int)syscall(SYS_openat, at, path, flags, mode);
+            break;
+        }
         if (fd >= 0 || errno != ENOENT || !may_create) break;
         fd = create(&p, flags & ~O_TRUNC, mode);
         if (fd >= 0 || errno != EEXIST) break;
