@@ -2,6 +2,7 @@
 package io.cad.zookeeper.testkit;
 
 import io.cad.zookeeper.testkit.disk.Disk;
+import io.cad.zookeeper.testkit.machine.Machines;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -17,17 +18,19 @@ import java.util.concurrent.TimeoutException;
 import java.util.stream.Collectors;
 import org.apache.zookeeper.ZooKeeper;
 
-/** ZooKeeper servers that form one quorum on loopback, each a process of its own. */
+/** ZooKeeper servers that form one quorum, each a process of its own. */
 public final class Ensemble implements AutoCloseable {
     /** Generous, because a loaded two-core machine starts five JVMs slowly. */
     public static final Duration START_LIMIT = Duration.ofSeconds(90);
     private static final Duration PROBE_SESSION = Duration.ofSeconds(10);
 
     private final Path directory;
+    private final Machines machines;
     private final List<ServerProcess> servers;
 
-    private Ensemble(Path directory, List<ServerProcess> servers) {
+    private Ensemble(Path directory, Machines machines, List<ServerProcess> servers) {
         this.directory = directory;
+        this.machines = machines;
         this.servers = List.copyOf(servers);
     }
 
@@ -39,14 +42,13 @@ public final class Ensemble implements AutoCloseable {
         try {
             for (int id = 1; id <= config.servers(); id++) {
                 Path home = Files.createDirectory(directory.resolve("server" + id));
-                Disk disk = config.disks().create("data", home);
-                servers.add(new ServerProcess(id, ServerProcess.Ports.choose(config.adminServer()), home, disk, config));
+                servers.add(new ServerProcess(id, config.machines().create(id, home), home, config));
             }
             List<String> lines = servers.stream().map(ServerProcess::serverLine).collect(Collectors.toList());
             for (ServerProcess server : servers) {
                 server.prepare(config.cfg(), lines);
             }
-            ensemble = new Ensemble(directory, servers);
+            ensemble = new Ensemble(directory, config.machines(), servers);
             run.onClose(ensemble);
             return ensemble;
         } finally {
@@ -169,15 +171,18 @@ public final class Ensemble implements AutoCloseable {
     }
 
     /**
-     * Power loss of some servers at once: all are killed before the first disk drops what was not synced.
+     * Power loss of some servers at once: all are dead before the first disk drops what was not synced.
      *
      * @return what the disks lost, summed
      */
     public Disk.Loss powerLoss(Collection<ServerProcess> some) throws IOException, InterruptedException, TimeoutException {
-        kill(some);
-        Disk.Loss loss = new Disk.Loss(0, 0);
+        some.forEach(ServerProcess::expectEnd);
+        if (!machines.endProcesses()) {
+            kill(some);
+        }
+        Disk.Loss loss = machines.powerLoss(some.stream().map(ServerProcess::machine).collect(Collectors.toList()));
         for (ServerProcess server : some) {
-            loss = loss.plus(server.disk().powerLoss());
+            server.awaitEnd();
         }
         return loss;
     }

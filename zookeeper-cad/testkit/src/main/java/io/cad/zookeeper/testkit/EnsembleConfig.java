@@ -3,6 +3,8 @@ package io.cad.zookeeper.testkit;
 
 import io.cad.zookeeper.testkit.disk.DiskProvider;
 import io.cad.zookeeper.testkit.disk.PlainDisk;
+import io.cad.zookeeper.testkit.machine.Loopback;
+import io.cad.zookeeper.testkit.machine.Machines;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -16,7 +18,7 @@ public final class EnsembleConfig {
     private final int servers;
     private String name = "zk";
     private JvmProfile profile = JvmProfile.TEST;
-    private DiskProvider disks = PlainDisk.PROVIDER;
+    private Machines machines = new Loopback(PlainDisk.PROVIDER);
     private boolean adminServer;
     private final Map<String, String> cfg = new LinkedHashMap<>();
     private final List<String> jvmFlags = new ArrayList<>();
@@ -75,8 +77,14 @@ public final class EnsembleConfig {
         return this;
     }
 
+    /** Gives each server a disk, on loopback. */
     public EnsembleConfig disks(DiskProvider provider) {
-        this.disks = provider;
+        return machines(new Loopback(provider));
+    }
+
+    /** Where the servers run; on loopback with plain directories if not said. */
+    public EnsembleConfig machines(Machines newMachines) {
+        this.machines = newMachines;
         return this;
     }
 
@@ -108,8 +116,8 @@ public final class EnsembleConfig {
         return all;
     }
 
-    DiskProvider disks() {
-        return disks;
+    Machines machines() {
+        return machines;
     }
 
     boolean adminServer() {

@@ -2,14 +2,13 @@
 package io.cad.zookeeper.testkit;
 
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Client of ZooKeeper's four-letter commands on a loopback port. */
+/** Client of ZooKeeper's four-letter commands. */
 final class FourLetterWord {
     /** Generous: a loaded machine may not run a server for seconds. */
     private static final int TIMEOUT_MILLIS = 15_000;
@@ -23,10 +22,10 @@ final class FourLetterWord {
      *
      * @throws IOException when nobody listens, or the reply takes too long
      */
-    static String send(int port, String word) throws IOException {
+    static String send(String address, int port, String word) throws IOException {
         try (Socket socket = new Socket()) {
             socket.setSoTimeout(TIMEOUT_MILLIS);
-            socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), TIMEOUT_MILLIS);
+            socket.connect(new InetSocketAddress(address, port), TIMEOUT_MILLIS);
             socket.getOutputStream().write(word.getBytes(StandardCharsets.US_ASCII));
             socket.getOutputStream().flush();
             byte[] reply = socket.getInputStream().readNBytes(MAX_REPLY_BYTES);

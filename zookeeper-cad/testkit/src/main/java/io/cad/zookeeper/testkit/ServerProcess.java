@@ -2,7 +2,8 @@
 package io.cad.zookeeper.testkit;
 
 import io.cad.zookeeper.testkit.disk.Disk;
-import java.io.File;
+import io.cad.zookeeper.testkit.machine.Machine;
+import io.cad.zookeeper.testkit.machine.Running;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -12,7 +13,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /** One ZooKeeper server as a process of its own, with its configuration, disk and log file. */
@@ -20,39 +20,32 @@ public final class ServerProcess implements AutoCloseable {
     private static final String MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
     private static final Duration END_LIMIT = Duration.ofSeconds(30);
 
-    /** Ports of one server, all on loopback; {@code admin} is 0 when the admin server is off. */
-    record Ports(int client, int quorum, int election, int admin) {
-        static Ports choose(boolean admin) throws IOException {
-            return new Ports(FreePorts.next(), FreePorts.next(), FreePorts.next(), admin ? FreePorts.next() : 0);
-        }
-    }
-
     private final int id;
-    private final Ports ports;
+    private final Machine machine;
+    private final Machine.Ports ports;
     private final Path directory;
     private final Disk disk;
     private final List<String> jvmFlags;
     private ServerBuild build;
     private Map<String, String> cfg = Map.of();
     private List<String> serverLines = List.of();
-    private Process process;
+    private Running process;
     private boolean paused;
     /** Whether the server was started and not ended by us since. */
     private boolean expected;
 
-    ServerProcess(int id, Ports ports, Path directory, Disk disk, EnsembleConfig config) {
+    ServerProcess(int id, Machine machine, Path directory, EnsembleConfig config) throws IOException {
         this.id = id;
-        this.ports = ports;
+        this.machine = machine;
+        this.ports = machine.ports(config.adminServer());
         this.directory = directory;
-        this.disk = disk;
+        this.disk = machine.disk();
         this.jvmFlags = config.jvmFlags();
         this.build = config.build();
     }
 
     private List<String> command() {
         List<String> words = new ArrayList<>();
-        // A session of its own: the terminal's Ctrl-C reaches only us, and the scheduler treats each server as a host.
-        words.add("setsid");
         words.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         words.addAll(jvmFlags);
         words.add("-Dlogback.configurationFile=" + directory.resolve("logback.xml"));
@@ -98,11 +91,11 @@ public final class ServerProcess implements AutoCloseable {
         cfg.forEach((key, value) -> lines.add(key + "=" + value));
         lines.add("dataDir=" + disk.directory());
         lines.add("clientPort=" + ports.client());
-        lines.add("clientPortAddress=127.0.0.1");
+        lines.add("clientPortAddress=" + machine.address());
         lines.add("admin.enableServer=" + (ports.admin() != 0));
         if (ports.admin() != 0) {
             lines.add("admin.serverPort=" + ports.admin());
-            lines.add("admin.serverAddress=127.0.0.1");
+            lines.add("admin.serverAddress=" + machine.address());
         }
         lines.addAll(serverLines);
         Files.write(configFile(), lines);
@@ -115,7 +108,7 @@ public final class ServerProcess implements AutoCloseable {
     }
 
     String serverLine() {
-        return "server." + id + "=127.0.0.1:" + ports.quorum() + ":" + ports.election();
+        return "server." + id + "=" + machine.address() + ":" + ports.quorum() + ":" + ports.election();
     }
 
     public int id() {
@@ -133,11 +126,15 @@ public final class ServerProcess implements AutoCloseable {
 
     /** Connect string of this server alone. */
     public String connectString() {
-        return "127.0.0.1:" + ports.client();
+        return machine.address() + ":" + ports.client();
     }
 
     public Disk disk() {
         return disk;
+    }
+
+    Machine machine() {
+        return machine;
     }
 
     public Path configFile() {
@@ -164,16 +161,11 @@ public final class ServerProcess implements AutoCloseable {
     }
 
     /** Starts the process and returns at once; the log file is appended to. */
-    public synchronized void start() throws IOException {
+    public synchronized void start() throws IOException, InterruptedException {
         if (isRunning()) {
             throw new IllegalStateException("server " + id + " already runs");
         }
-        ProcessBuilder builder = new ProcessBuilder(command()).directory(directory.toFile());
-        builder.environment().putAll(disk.environment());
-        builder.redirectErrorStream(true);
-        builder.redirectOutput(ProcessBuilder.Redirect.appendTo(logFile().toFile()));
-        builder.redirectInput(new File("/dev/null"));
-        process = builder.start();
+        process = machine.start(command(), directory, logFile());
         paused = false;
         expected = true;
     }
@@ -190,31 +182,36 @@ public final class ServerProcess implements AutoCloseable {
             resume();
         }
         expected = false;
-        process.destroy();
-        if (!process.waitFor(limit.toMillis(), TimeUnit.MILLISECONDS)) {
+        process.terminate();
+        if (!process.awaitEnd(limit)) {
             throw new TimeoutException("server " + id + " still runs " + limit.toMillis() + " ms after SIGTERM; see " + logFile());
         }
-        return process.exitValue();
+        return process.exitStatus();
+    }
+
+    /** Its power is about to go: that it ends is not its own doing. */
+    synchronized void expectEnd() {
+        expected = false;
     }
 
     /** SIGKILL, without waiting; see {@link #awaitEnd}. */
     public synchronized void kill() {
         expected = false;
         if (process != null) {
-            process.destroyForcibly();
+            process.kill();
         }
     }
 
     /** Waits until the process has ended, by whatever cause, and returns its exit status. */
     public int awaitEnd() throws InterruptedException, TimeoutException {
-        Process ending;
+        Running ending;
         synchronized (this) {
             ending = process;
         }
-        if (!ending.waitFor(END_LIMIT.toMillis(), TimeUnit.MILLISECONDS)) {
+        if (!ending.awaitEnd(END_LIMIT)) {
             throw new TimeoutException("server " + id + " did not end; see " + logFile());
         }
-        return ending.exitValue();
+        return ending.exitStatus();
     }
 
     /** SIGSTOP: the server answers nobody, and its sockets stay open. */
@@ -236,7 +233,7 @@ public final class ServerProcess implements AutoCloseable {
 
     /** Sends a four-letter command and returns the reply. */
     public String fourLetterWord(String word) throws IOException {
-        return FourLetterWord.send(ports.client(), word);
+        return FourLetterWord.send(machine.address(), ports.client(), word);
     }
 
     /** The metrics of {@code mntr}, without their prefix zk_. */
@@ -275,14 +272,14 @@ public final class ServerProcess implements AutoCloseable {
     /** Kills the process if there is one, and releases the disk. */
     @Override
     public void close() throws IOException {
-        Process last;
+        Running last;
         synchronized (this) {
             kill();
             last = process;
         }
         try {
             if (last != null) {
-                last.waitFor(END_LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+                last.awaitEnd(END_LIMIT);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

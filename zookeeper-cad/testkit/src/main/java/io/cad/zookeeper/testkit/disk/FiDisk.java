@@ -3,13 +3,11 @@ package io.cad.zookeeper.testkit.disk;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.cad.zookeeper.testkit.Commands;
+import io.cad.fi.Fi;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.LinkedHashMap;
-import java.util.List;
+import java.time.Duration;
 import java.util.Map;
 
 /**
@@ -21,50 +19,65 @@ public final class FiDisk implements Disk {
     private static final double NANOS_PER_MILLI = 1e6;
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    private final Path fi;
-    private final Path injectorRun;
+    private final Fi fi;
     private final String name;
     private final Path directory;
     private final Map<String, String> environment;
     private final boolean torn;
     private long seed;
 
-    private FiDisk(Path fi, Path parent, String name, boolean torn, long seed) throws IOException, InterruptedException {
+    private FiDisk(Fi fi, String name, Path directory, boolean torn, long seed) throws IOException {
         this.fi = fi;
-        this.injectorRun = parent.resolve("injector");
         this.name = name;
         this.torn = torn;
         this.seed = seed;
-        this.directory = Path.of(run("create", "--dir", parent.resolve(name).toString(), "--seed", Long.toString(seed))
-                .get("dir").asText());
-        Map<String, String> variables = new LinkedHashMap<>();
-        run("env").fields().forEachRemaining(entry -> variables.put(entry.getKey(), entry.getValue().asText()));
-        this.environment = Map.copyOf(variables);
+        this.directory = Path.of(JSON.readTree(fi.call("disk", "create", name, "--dir", directory.toString(),
+                "--seed", Long.toString(seed))).get("dir").asText());
+        this.environment = Map.copyOf(fi.env(name));
     }
 
     /**
-     * Makes disks with the failure-injector.
+     * Makes a disk in a run of the failure-injector that others share.
      *
-     * @param program path of {@code fi}, or null for the system property testkit.fi
+     * @param directory where its files are
      * @param torn whether a power loss may keep a prefix of what was written and not synced, cut at a sector
      * @param seed of latencies and torn writes
+     */
+    public static Disk create(Fi fi, String name, Path directory, boolean torn, long seed) throws IOException {
+        return new FiDisk(fi, name, directory, torn, seed);
+    }
+
+    /**
+     * Makes disks that know nothing of each other, each with a run of the failure-injector of its own.
+     *
+     * @param program path of {@code fi}, or null for the system property testkit.fi
      * @throws IllegalArgumentException when there is no such program
      */
     public static DiskProvider provider(String program, boolean torn, long seed) {
+        Path fi = program(program);
+        return (name, parent) -> create(new Fi(fi, parent.resolve("injector")), name, parent.resolve(name), torn, seed);
+    }
+
+    /**
+     * Finds the failure-injector.
+     *
+     * @param program path of {@code fi}, or null for the system property testkit.fi
+     * @throws IllegalArgumentException when there is no such program
+     */
+    public static Path program(String program) {
         String path = program == null ? System.getProperty(FI_PROPERTY) : program;
         if (path == null || !Files.isExecutable(Path.of(path))) {
             throw new IllegalArgumentException("no failure-injector at " + path
                     + "; build it (make -C failure-injector build) and name it by system property " + FI_PROPERTY);
         }
-        Path fi = Path.of(path).toAbsolutePath();
-        return (name, parent) -> new FiDisk(fi, parent, name, torn, seed);
+        return Path.of(path).toAbsolutePath();
     }
 
-    private JsonNode run(String verb, String... more) throws IOException, InterruptedException {
-        List<String> words = new ArrayList<>(
-                List.of(fi.toString(), "disk", verb, name, "--json", "--run", injectorRun.toString()));
-        words.addAll(List.of(more));
-        return JSON.readTree(Commands.run(words.toArray(new String[0])));
+    /** What the injector says that a power loss took. */
+    public static Loss loss(JsonNode report) {
+        long files = report.path("files_lost").asLong() + report.path("files_reverted").asLong()
+                + report.path("files_restored").asLong();
+        return new Loss(files, report.get("bytes_lost").asLong());
     }
 
     @Override
@@ -78,29 +91,27 @@ public final class FiDisk implements Disk {
     }
 
     @Override
-    public void sync() throws IOException, InterruptedException {
-        run("sync");
+    public void sync() {
+        fi.sync(name);
     }
 
     @Override
-    public void setSyncLatency(double millis) throws IOException, InterruptedException {
+    public void setSyncLatency(double millis) {
         if (millis == 0) {
-            run("latency", "--profile", "raw");
+            fi.latency(name, "fsync", "raw");
         } else {
-            run("latency", "--const", Math.round(millis * NANOS_PER_MILLI) + "ns");
+            fi.latency(name, "fsync", Duration.ofNanos(Math.round(millis * NANOS_PER_MILLI)));
         }
     }
 
     @Override
-    public void setFull(boolean full) throws IOException, InterruptedException {
-        run("fault", "--enospc", full ? "on" : "off");
+    public void setFull(boolean full) {
+        fi.fault(name, "--enospc", full ? "on" : "off");
     }
 
     @Override
-    public Loss powerLoss() throws IOException, InterruptedException {
-        JsonNode loss = run("crash", torn ? "--torn" : "--torn=false", "--seed", Long.toString(seed++));
-        long files = loss.get("files_lost").asLong() + loss.get("files_reverted").asLong() + loss.get("files_restored").asLong();
-        return new Loss(files, loss.get("bytes_lost").asLong());
+    public Loss powerLoss() throws IOException {
+        return loss(JSON.readTree(fi.crash(name, torn ? "--torn" : "--torn=false", "--seed", Long.toString(seed++)).json()));
     }
 
     @Override

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.cad.zookeeper.testkit.history;
 
+import io.cad.jepsen.checker.Report;
+import io.cad.jepsen.checker.Verdict;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -60,7 +62,7 @@ public final class HistoryChecker {
             }
         }
         long[] backwards = new long[2];
-        readsByKey.values().forEach(reads -> countBackwards(reads, backwards));
+        countBackwards(ops, backwards);
 
         Map<String, Op> survivors = survivors(readsByKey);
         long readLost = 0;
@@ -85,27 +87,16 @@ public final class HistoryChecker {
         return new Findings(backwards[0], backwards[1], readLost, ackedLost, acked, countFresh(ops), examples);
     }
 
-    /** Sweeps the reads of one key in order of invocation, with the newest state that had been returned by then. */
-    private void countBackwards(List<Op> reads, long[] counts) {
-        List<Op> byInvocation = new ArrayList<>(reads);
-        byInvocation.sort(Comparator.comparingLong(Op::invokedNanos));
-        List<Op> byCompletion = new ArrayList<>(reads);
-        byCompletion.sort(Comparator.comparingLong(Op::completedNanos));
-        int completed = 0;
-        Op newest = null;
-        for (Op read : byInvocation) {
-            while (completed < byCompletion.size()
-                    && byCompletion.get(completed).completedNanos() - read.invokedNanos() < 0) {
-                Op earlier = byCompletion.get(completed++);
-                if (newest == null || earlier.mzxid() > newest.mzxid()) {
-                    newest = earlier;
-                }
-            }
-            if (newest != null && isOlder(read, newest)) {
-                boolean across = isBefore(newest) && !isBefore(read);
-                counts[across ? 1 : 0]++;
-                example(across ? "read went backwards across the power loss" : "read went backwards", newest, read);
-            }
+    /** Reads that went back, in their key or in the state as a whole. */
+    private void countBackwards(List<Op> ops, long[] counts) {
+        Verdict verdict = Histories.judge(ops);
+        for (Verdict.Violation violation : verdict.violations()) {
+            boolean across = violation.earlier().invoked() - restartNanos < 0
+                    && violation.later().invoked() - restartNanos >= 0;
+            counts[across ? 1 : 0]++;
+        }
+        if (!verdict.isValid()) {
+            examples.add(new Report(verdict).text());
         }
     }
 

@@ -14,6 +14,7 @@ import org.apache.zookeeper.data.Stat;
 final class LoadClient {
     /** About ten minutes at full speed; a longer recorded load is a mistake that should not eat the heap. */
     private static final int MAX_RECORDED = 2_000_000;
+    private static final long ERROR_MILLIS = 5;
     private static final int CLIENT_SHIFT = 48;
     private static final int GENERATION_SHIFT = 28;
 
@@ -130,9 +131,11 @@ final class LoadClient {
     }
 
     private void done(Op.Kind kind, String path, long start, long end, long value, int version, long mzxid,
-            String error, boolean record) {
+            String error, boolean record) throws InterruptedException {
         if (error != null) {
             errors++;
+            // Without a connection the next error would come at once, and the one after it.
+            Thread.sleep(ERROR_MILLIS);
         } else {
             (kind == Op.Kind.READ ? reads : writes).add(end - start);
         }

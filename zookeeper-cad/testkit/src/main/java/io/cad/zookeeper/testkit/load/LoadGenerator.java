@@ -48,6 +48,16 @@ public final class LoadGenerator implements AutoCloseable {
      */
     public static LoadGenerator open(LoadSpec spec, List<ServerProcess> servers, int generation)
             throws IOException, InterruptedException, TimeoutException {
+        return open(spec, servers, generation, SESSION);
+    }
+
+    /**
+     * The same with sessions that notice sooner that their server has gone silent.
+     *
+     * @param sessionTimeout two thirds of it without a reply and a client connects anew
+     */
+    public static LoadGenerator open(LoadSpec spec, List<ServerProcess> servers, int generation, Duration sessionTimeout)
+            throws IOException, InterruptedException, TimeoutException {
         Zipfian zipfian = new Zipfian(spec.keys(), spec.zipfian());
         FreshKeys fresh = new FreshKeys();
         List<LoadClient> clients = new ArrayList<>();
@@ -55,7 +65,7 @@ public final class LoadGenerator implements AutoCloseable {
         try {
             for (int id = 1; id <= spec.clients(); id++) {
                 ServerProcess server = servers.get((id - 1) % servers.size());
-                ZooKeeper session = Clients.connect(server.connectString(), SESSION, CONNECT_LIMIT);
+                ZooKeeper session = Clients.connect(server.connectString(), sessionTimeout, CONNECT_LIMIT);
                 clients.add(new LoadClient(id, server.id(), generation, session, spec, zipfian, fresh));
             }
             return load;
