@@ -7,6 +7,8 @@ import io.cad.zookeeper.core.FollowerCore;
 import io.cad.zookeeper.core.Indices;
 import io.cad.zookeeper.lease.Heartbeat;
 import io.cad.zookeeper.lease.HeartbeatAnswer;
+import io.cad.zookeeper.node.Followership;
+import io.cad.zookeeper.node.PeerLease;
 
 /** This server as follower or observer on one connection to one leader: it reports, and believes D. */
 public final class FollowerRole extends Role implements FollowerCore.Actions {
@@ -19,10 +21,9 @@ public final class FollowerRole extends Role implements FollowerCore.Actions {
         void requestFlush(long target);
     }
 
-    private final FollowerCore core;
+    private final Followership following;
     private final Link link;
     private final String name;
-    private final PeerLease lease;
     private final boolean readsByLease;
 
     /** @param votes false for an observer, which is never a member of the active set */
@@ -31,24 +32,19 @@ public final class FollowerRole extends Role implements FollowerCore.Actions {
         super(config, mode, epoch, lastApplied, files, "cad-" + name + "-" + self);
         this.link = link;
         this.name = name;
-        this.lease = lease;
         this.readsByLease = votes && mode.reads == Mode.Reads.ACTIVE_SET;
-        this.core = new FollowerCore(epoch, this);
+        this.following = new Followership(new FollowerCore(epoch, this), lease, SystemClock.INSTANCE);
     }
 
     /** The history is persisted up to an index and the epoch is recorded: reports count from here. */
     public void synchronised(long persisted, long applied) {
-        synchronized (core) {
-            core.synchronised(persisted, applied, System.nanoTime());
-        }
+        following.synchronised(persisted, applied);
     }
 
     // ---- what the leader says
 
     public void durableAnnounced(long announcedEpoch, long durable) {
-        synchronized (core) {
-            core.durableAnnounced(announcedEpoch, durable, System.nanoTime());
-        }
+        following.durableAnnounced(announcedEpoch, durable);
     }
 
     /**
@@ -57,67 +53,42 @@ public final class FollowerRole extends Role implements FollowerCore.Actions {
      * @return what to answer, or null
      */
     public HeartbeatAnswer heartbeat(Heartbeat heartbeat) throws PeerLease.RefusedException {
-        long persisted;
-        long applied;
-        synchronized (core) {
-            core.durableAnnounced(heartbeat.epoch(), heartbeat.durable(), System.nanoTime());
-            persisted = core.reportablePersisted();
-            applied = core.reportableApplied();
-        }
-        HeartbeatAnswer answer = lease.heartbeat(heartbeat, persisted, applied);
+        HeartbeatAnswer answer = following.heartbeat(heartbeat);
         pollReads();
         return answer;
     }
 
     public void flushAsked(long target) {
-        synchronized (core) {
-            core.flushAsked(target, System.nanoTime());
-        }
+        following.flushAsked(target);
     }
 
     // ---- this server
 
     @Override
     public void written(long zxid) {
-        synchronized (core) {
-            core.appended(zxid, System.nanoTime());
-        }
+        following.appended(zxid);
     }
 
     @Override
     public void persisted(long zxid) {
-        synchronized (core) {
-            if (!isStopped()) {
-                core.persisted(zxid, System.nanoTime());
-            }
-        }
+        following.persisted(zxid);
     }
 
     @Override
     public void applied(long zxid) {
-        if (!mode.tracksDurable()) {
-            return;
-        }
-        synchronized (core) {
-            core.applied(zxid, System.nanoTime());
+        if (mode.tracksDurable()) {
+            following.applied(zxid);
         }
     }
 
     @Override
     public long durable() {
-        return core.durable();
+        return following.durable();
     }
 
     @Override
     public void need(long target) {
-        if (target <= core.durable()) {
-            return;
-        }
-        synchronized (core) {
-            if (!isStopped()) {
-                core.needDurable(target, System.nanoTime());
-            }
-        }
+        following.need(target);
     }
 
     /**
@@ -126,21 +97,22 @@ public final class FollowerRole extends Role implements FollowerCore.Actions {
      */
     @Override
     public boolean mayRead() {
-        return readsByLease ? lease.mayRead() : core.durable() != Indices.NONE;
+        return readsByLease ? following.mayRead() : following.durable() != Indices.NONE;
     }
 
     public PeerLease lease() {
-        return lease;
+        return following.lease();
     }
 
     @Override
     protected void tick(long now) {
-        lease.check();
-        synchronized (core) {
-            if (!isStopped()) {
-                core.tick(now);
-            }
-        }
+        following.tick();
+    }
+
+    @Override
+    public void stop() {
+        following.end();
+        super.stop();
     }
 
     // ---- actions of the core

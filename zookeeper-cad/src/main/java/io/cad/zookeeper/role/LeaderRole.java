@@ -6,11 +6,15 @@ import io.cad.zookeeper.config.Mode;
 import io.cad.zookeeper.core.Indices;
 import io.cad.zookeeper.core.LeaderCore;
 import io.cad.zookeeper.core.Quorum;
+import io.cad.zookeeper.lease.ActiveSet;
 import io.cad.zookeeper.lease.Heartbeat;
 import io.cad.zookeeper.lease.HeartbeatAnswer;
 import io.cad.zookeeper.lease.StuckLeader;
 import io.cad.zookeeper.metrics.CadMetrics;
+import io.cad.zookeeper.node.Leadership;
+import io.cad.zookeeper.node.LeaseGate;
 import io.cad.zookeeper.wire.Hello;
+import java.util.HashMap;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
@@ -19,9 +23,13 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Consumer;
 import org.apache.zookeeper.server.Request;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** This server as leader of one epoch: it counts what the data nodes report and moves D. */
-public final class LeaderRole extends Role implements LeaderCore.Actions, LeaderLeases.Office {
+public final class LeaderRole extends Role implements Leadership.Shell {
+
+    private static final Logger LOG = LoggerFactory.getLogger(LeaderRole.class);
 
     /** The learners, as the leader reaches them. */
     public interface Learners {
@@ -46,29 +54,28 @@ public final class LeaderRole extends Role implements LeaderCore.Actions, Leader
         long lastCommitted();
     }
 
-    private final LeaderCore core;
     private final LeaderLeases leases;
+    /** Its monitor guards the connections, too. */
+    private final Leadership leadership;
     private final Learners learners;
 
     /** One registration of a learner with this leader, and what it last reported. */
     private static final class Connection {
+        final Object object;
         final long id;
         final long server;
-        final boolean hasLeases;
         long persisted = Indices.NONE;
 
-        Connection(long id, long server, boolean hasLeases) {
+        Connection(Object object, long id, long server) {
+            this.object = object;
             this.id = id;
             this.server = server;
-            this.hasLeases = hasLeases;
         }
     }
 
-    // Guarded by the monitor of the leases.
     private final Map<Object, Connection> connections = new IdentityHashMap<>();
+    private final Map<Long, Connection> byId = new HashMap<>();
     private final long self;
-    private boolean ownPartOver;
-    private boolean mayBeEstablished;
     private long ownPersisted;
     private long roundStarted;
 
@@ -78,9 +85,10 @@ public final class LeaderRole extends Role implements LeaderCore.Actions, Leader
         this.self = self;
         this.learners = learners;
         this.leases = leases;
-        this.core = new LeaderCore(epoch, self, config.leases.removal(), this);
-        core.configurations(memberships);
-        leases.begin(core, mode.reads == Mode.Reads.ACTIVE_SET, memberships, this);
+        this.leadership = leases.leadership;
+        boolean followersRead = mode.reads == Mode.Reads.ACTIVE_SET;
+        leadership.begin(LeaderCore::new, followersRead ? config.activeSet : config.activeSet.leaderOnly(), memberships,
+            this);
     }
 
     /**
@@ -88,19 +96,9 @@ public final class LeaderRole extends Role implements LeaderCore.Actions, Leader
      * established as soon as the leases of older ones are over.
      */
     public void historyComplete() {
-        synchronized (leases) {
-            mayBeEstablished = true;
-        }
-        leases.start();
+        leadership.historyComplete();
+        leases.start(learners::heartbeatsMoved);
         stockVotersChanged();
-    }
-
-    @Override
-    public void tick(boolean waitOver, long now) {
-        if (mayBeEstablished && waitOver && !ownPartOver) {
-            ownPartOver = true;
-            core.established(now);
-        }
     }
 
     // ---- what learners say
@@ -115,77 +113,64 @@ public final class LeaderRole extends Role implements LeaderCore.Actions, Leader
      * @return false if a newer connection of that server is known
      */
     public boolean connected(Object connection, long id, long server, boolean votes, Hello hello) {
-        synchronized (leases) {
-            boolean hasLeases = votes && hello.hasLeases() && server != self;
-            if (hasLeases && !leases.connected(id, server, hello.incarnation, hello.attempt)) {
+        boolean hasLeases = votes && hello.hasLeases() && server != self;
+        synchronized (leadership) {
+            if (!leadership.connected(id, server, hasLeases, hello.incarnation, hello.attempt)) {
                 return false;
             }
-            connections.put(connection, new Connection(id, server, hasLeases));
-            core.memberConnected(id, server);
+            Connection connected = new Connection(connection, id, server);
+            connections.put(connection, connected);
+            byId.put(id, connected);
             return true;
         }
     }
 
     public void report(Object connection, long reportedEpoch, long persisted, long applied) {
-        long now = System.nanoTime();
-        synchronized (leases) {
+        synchronized (leadership) {
             Connection sender = connections.get(connection);
-            if (sender == null || isStopped()) {
-                return;
-            }
-            if (reportedEpoch == epoch) {
+            if (sender != null && leadership.reported(sender.id, reportedEpoch, persisted, applied)) {
                 sender.persisted = persisted;
-                leases.reported(sender.id, applied, now);
             }
-            core.report(sender.id, reportedEpoch, persisted, applied, now);
         }
     }
 
     /** A heartbeat was answered. */
     public void answered(Object connection, HeartbeatAnswer answer) {
-        synchronized (leases) {
+        synchronized (leadership) {
             Connection sender = connections.get(connection);
-            if (sender == null || sender.id != answer.connection() || isStopped()) {
+            if (sender == null || sender.id != answer.connection()) {
                 return;
             }
-            if (leases.answered(answer) && answer.persisted() != Indices.NONE) {
+            if (leadership.answered(answer) && answer.persisted() != Indices.NONE) {
                 sender.persisted = answer.persisted();
-                core.report(sender.id, answer.epoch(), answer.persisted(), answer.applied(), System.nanoTime());
             }
         }
         pollReads();
     }
 
     public void disconnected(Object connection) {
-        synchronized (leases) {
+        synchronized (leadership) {
             Connection lost = connections.remove(connection);
             if (lost != null) {
-                core.memberLost(lost.id);
-                leases.disconnected(lost.id);
+                byId.remove(lost.id);
+                leadership.disconnected(lost.id);
             }
         }
     }
 
     /** The memberships that bind have changed. */
     public void membershipChanged(List<Quorum> memberships) {
-        synchronized (leases) {
-            core.configurations(memberships);
-            leases.membershipChanged(memberships);
-        }
+        leadership.membershipChanged(memberships);
     }
 
     /** The number of the newest heartbeat sent. */
     public long lastHeartbeat() {
-        synchronized (leases) {
-            return leases.lastSent();
-        }
+        return leadership.lastSent();
     }
 
     /** Whether quorums have answered a heartbeat that was sent after that one (rule E9). */
     public boolean isAnsweredAfter(long heartbeat) {
-        synchronized (leases) {
-            return leases.answeredByQuorums() > heartbeat;
-        }
+        return leadership.answeredByQuorums() > heartbeat;
     }
 
     /** A server without the plugin has come or gone. */
@@ -206,7 +191,7 @@ public final class LeaderRole extends Role implements LeaderCore.Actions, Leader
 
     @Override
     public boolean mayRead() {
-        return leases.holds() || goesWithoutLeases();
+        return leadership.holds() || goesWithoutLeases();
     }
 
     /**
@@ -221,33 +206,24 @@ public final class LeaderRole extends Role implements LeaderCore.Actions, Leader
 
     /** Whether nobody else can have been established, so that a write may be acknowledged before others have it. */
     public boolean mayAcknowledgeEarly() {
-        return leases.holds();
+        return leadership.holds();
     }
 
     // ---- heartbeats
 
     @Override
-    public void heartbeat(LeaderLeases.Heartbeats heartbeats) {
-        connections.forEach((object, connection) -> {
-            if (connection.hasLeases) {
-                Heartbeat heartbeat = heartbeats.of(connection.id);
-                if (heartbeat != null) {
-                    learners.heartbeat(object, heartbeat);
-                }
-            }
-        });
-    }
-
-    @Override
-    public void beaten() {
-        learners.heartbeatsMoved();
+    public void heartbeat(long connection, Heartbeat heartbeat) {
+        Connection to = byId.get(connection);
+        if (to != null) {
+            learners.heartbeat(to.object, heartbeat);
+        }
     }
 
     @Override
     public void observe(StuckLeader stuck, long now) {
         long committed = learners.lastCommitted();
         stuck.observe(StuckLeader.Work.REPLICATION, learners.lastProposed(), committed, now);
-        stuck.observe(StuckLeader.Work.FLUSH, core.lastAppended(), Math.max(ownPersisted, Indices.first(epoch)), now);
+        stuck.observe(StuckLeader.Work.FLUSH, leadership.lastAppended(), Math.max(ownPersisted, Indices.first(epoch)), now);
         stuck.observe(StuckLeader.Work.APPLICATION, committed, Math.max(applying(), Indices.first(epoch)), now);
     }
 
@@ -255,47 +231,33 @@ public final class LeaderRole extends Role implements LeaderCore.Actions, Leader
 
     @Override
     public void written(long zxid) {
-        synchronized (leases) {
-            core.appended(zxid, System.nanoTime());
-        }
+        leadership.appended(zxid);
     }
 
     @Override
     public void persisted(long zxid) {
-        synchronized (leases) {
-            if (!isStopped()) {
-                ownPersisted = zxid;
-                core.persisted(zxid, System.nanoTime());
-            }
+        synchronized (leadership) {
+            ownPersisted = zxid;
+            leadership.persisted(zxid);
         }
     }
 
     @Override
     public void applied(long zxid) {
-        if (!mode.tracksDurable()) {
-            return;
-        }
-        synchronized (leases) {
-            core.applied(zxid, System.nanoTime());
+        if (mode.tracksDurable()) {
+            leadership.applied(zxid);
         }
     }
 
     @Override
     public long durable() {
-        long durable = core.durable();
+        long durable = leadership.durable();
         return durable == Indices.NONE && goesWithoutLeases() ? Indices.first(epoch) : durable;
     }
 
     @Override
     public void need(long target) {
-        if (target <= core.durable()) {
-            return;
-        }
-        synchronized (leases) {
-            if (!isStopped()) {
-                core.needDurable(target, System.nanoTime());
-            }
-        }
+        leadership.need(target);
     }
 
     @Override
@@ -304,14 +266,13 @@ public final class LeaderRole extends Role implements LeaderCore.Actions, Leader
         super.stop();
     }
 
-    // ---- actions of the core
+    // ---- actions of the leadership, under its lock
 
     @Override
     public void durable(long moved) {
         if (isStopped()) {
             return;
         }
-        leases.accountingMoved();
         learners.announceDurable(moved);
         durableMoved(moved);
     }
@@ -330,12 +291,30 @@ public final class LeaderRole extends Role implements LeaderCore.Actions, Leader
         CadMetrics.get().flushRound(reached, System.nanoTime() - roundStarted);
     }
 
+    @Override
+    public void admitted(long server, long connection) {
+        CadMetrics.get().admitted();
+        LOG.info("Server {} joins the active set", server);
+    }
+
+    @Override
+    public void removed(long server, long connection, ActiveSet.Removal why) {
+        CadMetrics.get().removed(why);
+        LOG.info("Server {} has left the active set: {}", server, why);
+    }
+
+    @Override
+    public void toldToLeave(long server, long connection, ActiveSet.Reason why) {
+        CadMetrics.get().toldToLeave(why);
+        LOG.info("Server {} is told to leave the active set: {}", server, why);
+    }
+
     // ---- what operators see
 
     /** Persisted index by server id, as far as reported on current connections. */
     public Map<Long, Long> persistedByServer() {
         Map<Long, Long> persisted = new TreeMap<>();
-        synchronized (leases) {
+        synchronized (leadership) {
             for (Connection connection : connections.values()) {
                 if (connection.persisted != Indices.NONE) {
                     persisted.merge(connection.server, connection.persisted, Math::max);
@@ -347,21 +326,27 @@ public final class LeaderRole extends Role implements LeaderCore.Actions, Leader
 
     /** The servers that may answer reads by a lease, this one among them. */
     public Set<Long> activeSet() {
-        Set<Long> servers = new TreeSet<>(leases.activeFollowers().keySet());
+        Set<Long> servers = new TreeSet<>(leadership.members().keySet());
         servers.add(self);
         return servers;
     }
 
-    public LeaderLeases leases() {
-        return leases;
+    /** How many followers may answer reads. */
+    public int activeFollowers() {
+        return leadership.members().size();
+    }
+
+    /** Nanoseconds until the leader lease ends unless it is renewed. */
+    public long leaseRemaining() {
+        return leadership.remaining();
     }
 
     public long quorumPersisted() {
-        return core.quorumPersisted();
+        return leadership.quorumPersisted();
     }
 
     public long lastAppended() {
-        return core.lastAppended();
+        return leadership.lastAppended();
     }
 
     @Override

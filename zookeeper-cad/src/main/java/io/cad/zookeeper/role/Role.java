@@ -14,6 +14,7 @@ import io.cad.zookeeper.gate.ReplyContext;
 import io.cad.zookeeper.gate.ReplyPolicy;
 import io.cad.zookeeper.index.DirtyIndex;
 import io.cad.zookeeper.index.StateIndex;
+import io.cad.zookeeper.node.LeaseGate;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -174,7 +175,7 @@ public abstract class Role implements Durability, Store.PersistedListener, Store
         // Until the leases of older epochs are over all servers wait alike: it would be no use to try another one.
         long older = config.leases.stretch(config.leases.promise()) + config.leases.heartbeat();
         LeaseGate<Request> gate =
-            new LeaseGate<>(this::mayRead, began + older, config.noLeaseWait, spread, next, late);
+            new LeaseGate<>(this::mayRead, began + older, config.noLeaseWait, spread, next, late, System::nanoTime);
         leaseGates.add(gate);
         return gate;
     }

@@ -35,7 +35,7 @@ public final class CadMonitor {
         context.registerGauge("cad_held_bytes", role.gates::bytesHeld);
         context.registerGauge("cad_lease_ms", () -> leaseMillis(role));
         if (role instanceof LeaderRole) {
-            context.registerGauge("cad_active_set_size", () -> 1 + ((LeaderRole) role).leases().activeFollowers().size());
+            context.registerGauge("cad_active_set_size", () -> 1 + ((LeaderRole) role).activeFollowers());
             context.registerGaugeSet(PERSISTED, () -> {
                 Map<String, Number> values = new LinkedHashMap<>();
                 ((LeaderRole) role).persistedByServer().forEach((server, at) -> values.put("server_" + server, at));
@@ -92,7 +92,7 @@ public final class CadMonitor {
 
     /** Of the lease by which this server may answer reads: how long it lasts unless it is renewed. */
     private static long leaseMillis(Role role) {
-        return (role instanceof LeaderRole ? ((LeaderRole) role).leases().remaining()
+        return (role instanceof LeaderRole ? ((LeaderRole) role).leaseRemaining()
             : ((FollowerRole) role).lease().remaining()) / MILLI;
     }
 

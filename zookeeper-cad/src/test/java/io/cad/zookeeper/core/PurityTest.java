@@ -36,6 +36,21 @@ class PurityTest {
         return IMPURE.matcher(line).find() && !CONSTANT.matcher(line).find();
     }
 
+    /** What joins the pure parts has locks, but its clock, disk and peers are given to it. */
+    @Test
+    void theNodeHasNoClockNoThreadsNoInputOrOutput() throws IOException {
+        Pattern impure = Pattern.compile("java\\.(io|nio|net|time)\\b|System\\.|Thread|Random|org\\.apache|org\\.slf4j");
+        try (Stream<Path> files = Files.list(PACKAGES.resolve("node"))) {
+            List<Path> all = files.toList();
+            assertTrue(all.size() >= 5, "found only " + all);
+            for (Path file : all) {
+                for (String line : Files.readAllLines(file)) {
+                    assertFalse(impure.matcher(line).find(), () -> file.getFileName() + ": " + line);
+                }
+            }
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"core", "lease"})
     void theCoreHasNoClockNoThreadsNoInputOrOutput(String part) throws IOException {

@@ -241,7 +241,7 @@ public enum LeaseVariant {
             new ActiveSet(epoch, settings, rules, lease, promise, history, out) {
                 @Override
                 boolean isOver(long ticketReceived, long now) {
-                    return now - ticketReceived >= LeaseSettings.lan().readLease() / 2;
+                    return now - ticketReceived >= settings.readLease() / 2;
                 }
             })),
 

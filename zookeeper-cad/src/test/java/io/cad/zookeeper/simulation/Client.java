@@ -8,13 +8,14 @@ import io.cad.jepsen.checker.Operation.Kind;
 import io.cad.jepsen.checker.Operation.Outcome;
 import io.cad.zookeeper.core.Indices;
 
-/** One client: one operation at a time, each at another server. What it records is all that the checker sees. */
+/** One client: one operation at a time, each on a new connection. What it records is all that the checker sees. */
 final class Client {
     private static final long MS = Simulation.MS;
-    private static final long TIME_OUT = 1_200 * MS;
 
     private final Simulation world;
     final int number;
+    /** Half of them wait for longer than an election takes. */
+    private final long timeOut;
     private long process;
     private long writes;
     private Op open;
@@ -22,6 +23,7 @@ final class Client {
     Client(Simulation world, int number) {
         this.world = world;
         this.number = number;
+        this.timeOut = (number % 2 == 0 ? 1_200 : 5_000) * MS;
         this.process = number;
     }
 
@@ -31,6 +33,7 @@ final class Client {
         final String path;
         final String value;
         private final long began = world.time();
+        private Node server;
         private boolean taken;
         private boolean over;
 
@@ -51,8 +54,18 @@ final class Client {
             return first;
         }
 
+        void connected(Node to) {
+            server = to;
+            server.connections.add(this);
+        }
+
         void refused() {
             reply(Outcome.FAIL, Facts.NONE);
+        }
+
+        /** The server has closed the connection: a write may have happened. */
+        void closed() {
+            reply(kind == Kind.READ ? Outcome.FAIL : Outcome.INFO, Facts.NONE);
         }
 
         void acknowledged(Entry entry) {
@@ -74,11 +87,14 @@ final class Client {
                 return;
             }
             over = true;
+            if (server != null) {
+                server.connections.remove(this);
+            }
             Facts asked = kind == Kind.WRITE ? Facts.written(value) : Facts.NONE;
             world.record(path, key -> new Operation(kind, outcome, world.recorded(), process, key, began,
                     outcome == Outcome.INFO ? Long.MAX_VALUE : world.time(), asked, facts, null));
             process += outcome == Outcome.INFO ? Simulation.CLIENTS : 0;
-            world.later(outcome == Outcome.OK ? world.between(MS, 20 * MS) : world.between(10 * MS, 80 * MS),
+            world.later(outcome == Outcome.OK ? world.between(MS / 2, 10 * MS) : world.between(5 * MS, 50 * MS),
                     Client.this::next);
         }
     }
@@ -103,11 +119,12 @@ final class Client {
         Node node = world.nodes.get(world.random.nextInt(world.nodes.size()));
         world.later(world.between(MS / 10, MS), () -> {
             if (node.up) {
+                op.connected(node);
                 node.receive(() -> node.handle(op));
             } else {
                 op.refused();
             }
         });
-        world.later(TIME_OUT, () -> op.complete(Outcome.INFO, Facts.NONE));
+        world.later(timeOut, () -> op.complete(Outcome.INFO, Facts.NONE));
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.cad.zookeeper.simulation;
 
+import io.cad.zookeeper.simulation.Simulation.Count;
+import java.util.List;
 import java.util.Random;
 import java.util.Set;
 
@@ -15,6 +17,13 @@ final class Faults {
     private final long until;
     private final long pace;
     private final Set<Integer> skipped;
+    /** One promise, or one server that joins, in so many; 0: none. */
+    private final int promises;
+    private final int joins;
+    private final boolean cutsElected;
+    private final boolean cutsEstablished;
+    private Node cutOff;
+    private int moves;
     private int number;
 
     /** @param until when faults end, so that what was lost is read afterwards */
@@ -22,16 +31,83 @@ final class Faults {
         this.world = world;
         this.network = network;
         this.seed = seed;
-        this.times = new Random(~seed);
+        this.times = new Random(new Random(~seed).nextLong()); // neighbouring seeds begin alike
         this.until = until;
         this.skipped = skipped;
-        this.pace = times.nextBoolean() ? 300 * MS : 1_200 * MS;
+        int kind = times.nextInt(8);
+        this.promises = kind == 0 ? 4 : 0;
+        this.joins = kind == 1 ? 3 : 0;
+        this.cutsElected = kind == 2;
+        this.cutsEstablished = kind == 2 || kind == 3 || kind == 4;
+        // A cut that follows those who are established needs peace for several epochs.
+        this.pace = kind == 3 || kind == 4 ? 4_000 * MS : times.nextBoolean() ? 300 * MS : 1_200 * MS;
     }
 
     /** In each life all servers lose power once; everything else is chance. */
     void begin() {
         world.later(600 * MS + times.nextInt(600) * MS, () -> numbered(random -> losePower(random, 0)));
         next();
+    }
+
+    // --- what goes wrong just when something happens
+
+    /** A server that has promised an epoch ends before it can follow, and whom it promised it to is cut off. */
+    void promised(Node server, Node candidate) {
+        if (promises > 0 && times.nextInt(promises) == 0 && world.time() < until) {
+            numbered(random -> {
+                world.count(Count.CRASH_AFTER_PROMISE);
+                world.later(between(random, 0, 15), () -> server.restart(random.nextBoolean()));
+                world.later(between(random, 5, 30), () -> cutOff(random, candidate));
+            });
+        }
+    }
+
+    /** A server that has just taken over a leader's history loses power, and the leader is cut off. */
+    void joined(Node server, Node leader) {
+        if (joins > 0 && times.nextInt(joins) == 0 && world.time() < until) {
+            numbered(random -> {
+                world.count(Count.CRASH_AFTER_JOINING);
+                world.later(between(random, 0, 20), () -> server.restart(true));
+                if (random.nextBoolean()) {
+                    cutOff(random, leader);
+                }
+            });
+        }
+    }
+
+    /** A server is elected: as soon as it leads it is cut off, and who was before is not any more. */
+    void elected(Node leader) {
+        follow(cutsElected, leader);
+    }
+
+    void established(Node leader) {
+        follow(cutsEstablished, leader);
+    }
+
+    private void follow(boolean wanted, Node leader) {
+        if (wanted && world.time() < until) {
+            numbered(random -> {
+                world.count(Count.CUT_OFF_IN_OFFICE);
+                long delay = between(random, 0, random.nextBoolean() ? 2 : 15);
+                world.later(delay, () -> cutOff(random, leader));
+            });
+        }
+    }
+
+    /** One server at a time, for a while. */
+    private void cutOff(Random random, Node victim) {
+        int move = ++moves;
+        if (cutOff != null) {
+            network.isolate(cutOff.id, 0, false);
+        }
+        cutOff = victim;
+        network.isolate(victim.id, random.nextInt(2), true);
+        world.later(between(random, 100, 1_500), () -> {
+            if (move == moves) {
+                network.isolate(victim.id, 0, false);
+                cutOff = null;
+            }
+        });
     }
 
     private interface Fault {
@@ -65,7 +141,7 @@ final class Faults {
         Node victim = random.nextInt(3) == 0 ? leader : server;
         switch (random.nextInt(16)) {
             case 0 -> victim.pause(between(random, 5, 700));
-            case 1 -> victim.suspend(between(random, 1, random.nextBoolean() ? 200 : 1_500));
+            case 1, 12 -> suspend(random, random.nextInt(3) == 0 ? victim : reader(random, victim));
             case 2 -> victim.restart(random.nextBoolean());
             case 3, 4 -> isolate(random, victim, random.nextInt(3));
             case 5, 8 -> victim.receive(victim::breakOff);
@@ -77,6 +153,25 @@ final class Faults {
             case 7 -> slowDown(random, victim, world.nodes.get(random.nextInt(world.nodes.size())));
             case 11 -> losePower(random, between(random, 1, 20));
             default -> server.slowDown(random.nextInt(3) == 0 ? 0 : between(random, 50, 400));
+        }
+    }
+
+    /** A follower that answers reads, if there is one. */
+    private Node reader(Random random, Node otherwise) {
+        List<Node> readers = world.nodes.stream()
+                .filter(one -> one.up && one.following != null && one.lease.mayRead()).toList();
+        return readers.isEmpty() ? otherwise : readers.get(random.nextInt(readers.size()));
+    }
+
+    /** A machine that sleeps: what arrives at first is read when it wakes, but its connections may not last so long. */
+    private void suspend(Random random, Node victim) {
+        long duration = random.nextBoolean() ? between(random, 1, 200) : between(random, 200, 1_500);
+        victim.suspend(duration);
+        if (random.nextInt(3) != 0) {
+            world.later(between(random, 5, 80), () -> {
+                network.isolate(victim.id, 0, true);
+                world.later(duration, () -> network.isolate(victim.id, 0, false));
+            });
         }
     }
 

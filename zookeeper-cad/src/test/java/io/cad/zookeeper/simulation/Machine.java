@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.cad.zookeeper.simulation;
 
+import io.cad.zookeeper.node.Clock;
 import java.util.function.LongSupplier;
 
 /** The clocks of one machine: both run at a wrong rate, the monotonic one stands still while it is suspended. */
-final class Machine {
+final class Machine implements Clock {
     private final LongSupplier time;
     private double rate = 1;
     private double monotonic;
@@ -16,12 +17,23 @@ final class Machine {
         this.time = time;
     }
 
-    long now() {
+    @Override
+    public long now() {
         return (long) (suspended ? monotonic : monotonic + elapsed());
     }
 
     long wall() {
         return (long) (wallAhead + monotonic + elapsed());
+    }
+
+    @Override
+    public void read(Use use) {
+        use.at(now(), wall());
+    }
+
+    @Override
+    public boolean holds(Lease lease) {
+        return lease.holds(now(), wall());
     }
 
     /** How long the machine's clock takes for so much, in true time. */

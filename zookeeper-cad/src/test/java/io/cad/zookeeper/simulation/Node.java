@@ -9,19 +9,21 @@ import io.cad.zookeeper.core.InvariantViolation;
 import io.cad.zookeeper.lease.Heartbeat;
 import io.cad.zookeeper.lease.HeartbeatAnswer;
 import io.cad.zookeeper.lease.LeaseSettings;
-import io.cad.zookeeper.lease.Promise;
 import io.cad.zookeeper.lease.ReadLease;
-import io.cad.zookeeper.lease.Ticket;
+import io.cad.zookeeper.node.Followership;
+import io.cad.zookeeper.node.PeerLease;
 import io.cad.zookeeper.simulation.Simulation.Count;
 import java.io.UncheckedIOException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import org.apache.zookeeper.server.DataNode;
 
 /** One server: its machine, its disk, its process, and what that is at the moment. */
-final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
+final class Node implements PeerLease.Shell, Storage.Owner {
     enum Role { LOOKING, CANDIDATE, JOINING, FOLLOWING, LEADING }
 
     private static final long MS = Simulation.MS;
@@ -33,11 +35,12 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
     private final PowerLossDisk disk;
 
     // On the disk, beside what the storage holds.
-    private long recordedPromise = LeaseSettings.lan().promise();
+    private long recordedPromise;
     private long incarnation;
 
     // The process.
     boolean up;
+    final Set<Client.Op> connections = new LinkedHashSet<>();
     private int life;
     private int pauses;
     private final Deque<Runnable> waiting = new ArrayDeque<>();
@@ -48,8 +51,7 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
     Entry synced;
     long promisedEpoch;
     long recordedEpoch;
-    Promise promise;
-    ReadLease readLease;
+    PeerLease lease;
     Role role = Role.LOOKING;
     long epoch;
     long connection;
@@ -68,6 +70,7 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
         this.world = world;
         this.id = id;
         this.settings = settings;
+        this.recordedPromise = settings.promise();
         this.disk = disk;
         this.machine = new Machine(world::time);
     }
@@ -110,13 +113,12 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
         synced = recovered;
         promisedEpoch = storage.acceptedEpoch();
         recordedEpoch = storage.currentEpoch();
-        promise = world.leases.promise(settings, promisedEpoch, recordedPromise, now(), this);
-        readLease = world.leases.readLease(incarnation, settings, promise, now(), wall(), this);
+        lease = new PeerLease(settings, world.leases, incarnation, promisedEpoch, recordedPromise, machine, this);
         attempt = 0;
         slowApply = 0;
         syncing = false;
         syncInterval = world.chance(2) ? 40 * MS : world.between(60 * MS, 900 * MS);
-        patience = world.between(600 * MS, 4_000 * MS);
+        patience = world.between(12 * settings.heartbeat(), 80 * settings.heartbeat());
         role = Role.LOOKING;
         after(world.between(0, 10 * MS), this::tick);
         after(world.between(5 * MS, 60 * MS), this::syncInBackground);
@@ -144,6 +146,7 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
         life++;
         endRole();
         former = null;
+        closeConnections();
         waiting.clear();
         pauses = 0;
         world.count(Count.BYTES_LOST, storage.crash(losesPower, world.random));
@@ -217,12 +220,15 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
 
     private void tick() {
         after(world.between(5 * MS, 20 * MS), this::tick);
-        readLease.check(now(), wall());
+        lease.check();
         if (office != null) {
             office.tick();
         }
+        if (serving() != null) {
+            serving().gate.poll(now());
+        }
         if (following != null) {
-            following.core.tick(now());
+            following.link.tick();
             if (now() - heardAt > patience / 4) {
                 look();
             }
@@ -252,10 +258,10 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
         synced = Entry.upTo(last, index);
         world.synced();
         if (office != null) {
-            office.core.persisted(index, now());
+            office.leadership.persisted(index);
         }
         if (following != null) {
-            following.core.persisted(index, now());
+            following.link.persisted(index);
         }
     }
 
@@ -312,7 +318,10 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
     private void endRole() {
         Serving ended = serving();
         if (office != null) {
-            office.lease.end();
+            office.leadership.end();
+        }
+        if (following != null) {
+            following.link.end();
         }
         office = null;
         candidacy = null;
@@ -321,7 +330,13 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
             former = ended;
         } else if (ended != null) {
             ended.discard();
+            closeConnections();
         }
+    }
+
+    private void closeConnections() {
+        new ArrayList<>(connections).forEach(Client.Op::closed);
+        connections.clear();
     }
 
     /** A role begins. */
@@ -345,7 +360,7 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
             inMemory(last);
         }
         role = Role.LOOKING;
-        readLease.disconnected();
+        lease.disconnected();
         after(world.between(2 * MS, 120 * MS), this::elect);
     }
 
@@ -356,7 +371,7 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
     }
 
     private long makePromise(long newEpoch) {
-        long owed = readLease.promise(newEpoch, now());
+        long owed = lease.promise(newEpoch);
         promisedEpoch = newEpoch;
         if (!world.has(Flaw.PROMISE_NOT_DURABLE)) {
             storage.accept(newEpoch);
@@ -373,7 +388,7 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
         long owed = makePromise(newEpoch);
         Office mine = new Office(world, this, newEpoch);
         candidacy = mine;
-        mine.lease.promised(id, owed, now());
+        mine.leadership.promised(id, owed);
         if (world.has(Flaw.VOTE_WITHOUT_A_MAJORITY)) {
             world.nodes.forEach(other -> promised(mine, other.id, 0, 0, 0));
             return;
@@ -397,6 +412,7 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
             long itsLast = Entry.index(last);
             world.send(this, candidate.leader,
                     () -> candidate.leader.promised(candidate, id, owed, itsEpoch, itsLast));
+            world.faults.promised(this, candidate.leader);
         }
     }
 
@@ -411,12 +427,11 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
             look();
             return;
         }
-        mine.lease.promised(server, owed, now());
-        if (mine.lease.hasQuorum()) {
-            mine.lease.elected();
+        if (mine.leadership.promised(server, owed)) {
             candidacy = null;
             role = Role.LEADING;
             epoch = mine.epoch;
+            mine.begin();
             office = begin(mine);
             mine.takeOffice();
         }
@@ -438,8 +453,8 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
             makePromise(other.epoch);
         }
         role = Role.JOINING;
-        readLease.disconnected();
-        long mine = ++attempt;
+        long mine = lease.connecting();
+        attempt = mine;
         long process = incarnation;
         boolean fullState = storage.needsFullState();
         world.send(this, other.leader, () -> other.hello(this, process, mine, fullState));
@@ -457,8 +472,8 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
         if (role != Role.JOINING || itsAttempt != attempt || promisedEpoch != leader.epoch) {
             return;
         }
-        readLease.connected(leader.epoch, newConnection);
-        readLease.synchronising();
+        lease.connected(leader.epoch, newConnection);
+        lease.synchronising();
         Entry common = Entry.commonPrefix(last, end);
         if (common != last) {
             world.count(Count.ROLLBACK);
@@ -488,8 +503,9 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
         connection = newConnection;
         heardAt = now();
         following = begin(new Following(Entry.index(last)));
-        following.core.synchronised(Entry.index(last), Entry.index(applied), now());
+        following.link.synchronised(Entry.index(last), Entry.index(applied));
         append(leader, newConnection, end, committed);
+        world.faults.joined(this, leader.leader);
     }
 
     /** The log is durable before it. */
@@ -524,9 +540,9 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
         }
         if (Entry.length(end) > Entry.length(last)) {
             appendUpTo(end);
-            following.core.appended(end.index, now());
+            following.link.appended(end.index);
             if (world.has(Flaw.UNSYNCED_COUNTS)) {
-                following.core.persisted(end.index, now());
+                following.link.persisted(end.index);
             }
         }
         Entry reached = last;
@@ -537,7 +553,7 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
             Runnable step = () -> {
                 if (following == mine && Entry.length(committed) > Entry.length(applied)) {
                     apply(committed);
-                    mine.core.applied(committed.index, now());
+                    mine.link.applied(committed.index);
                 }
             };
             if (delay == 0) {
@@ -549,22 +565,33 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
     }
 
     void heartbeat(Office leader, Heartbeat heartbeat) {
-        if (follows(leader, heartbeat.connection())) {
-            heardAt = now();
-            following.core.durableAnnounced(heartbeat.epoch(), heartbeat.durable(), now());
+        HeartbeatAnswer answer;
+        try {
+            if (follows(leader, heartbeat.connection())) {
+                heardAt = now();
+                answer = following.link.heartbeat(heartbeat);
+                following.gate.poll(now());
+            } else {
+                answer = lease.heartbeat(heartbeat, Indices.NONE, Indices.NONE);
+            }
+        } catch (PeerLease.RefusedException e) {
+            throw new AssertionError(e);
         }
-        readLease.heartbeat(heartbeat, now(), wall());
+        if (answer != null) {
+            byte[] bytes = answer.encode();
+            world.send(this, leader.leader, () -> leader.answered(HeartbeatAnswer.decode(bytes)));
+        }
     }
 
     void durableAnnounced(long itsEpoch, long index) {
         if (following != null) {
-            following.core.durableAnnounced(itsEpoch, index, now());
+            following.link.durableAnnounced(itsEpoch, index);
         }
     }
 
     void flushAsked(Office leader, long target) {
         if (following != null && epoch == leader.epoch) {
-            following.core.flushAsked(target, now());
+            following.link.flushAsked(target);
         }
     }
 
@@ -572,32 +599,28 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
         slowApply = delay;
     }
 
-    /** One connection to one leader, around the real follower core. */
+    /** One connection to one leader, around the real accounting and lease. */
     final class Following extends Serving implements FollowerCore.Actions {
-        final FollowerCore core;
+        final Followership link;
         private final long mine = connection;
-        private long persisted = Indices.NONE;
-        private long visible = Indices.NONE;
 
         Following(long barrier) {
-            super(world.cores, barrier);
-            core = world.cores.follower(epoch, 200 * MS, this);
+            super(Node.this, world.cores, barrier);
+            link = new Followership(world.cores.follower(epoch, 200 * MS, this), lease, machine);
         }
 
         @Override
         long durable() {
-            return core.durable();
+            return link.durable();
         }
 
         @Override
         void need(long target) {
-            core.needDurable(target, now());
+            link.need(target);
         }
 
         @Override
         public void report(long itsPersisted, long itsVisible) {
-            persisted = itsPersisted;
-            visible = itsVisible;
             Office to = world.office(epoch);
             long itsEpoch = recordedEpoch;
             world.send(Node.this, to.leader, () -> to.reported(mine, itsEpoch, itsPersisted, itsVisible));
@@ -624,16 +647,6 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
     // --- leases
 
     @Override
-    public void answer(Heartbeat heartbeat, Ticket ticket, long left) {
-        boolean joined = following != null && epoch == heartbeat.epoch();
-        byte[] bytes = new HeartbeatAnswer(heartbeat.epoch(), heartbeat.connection(), heartbeat.number(), ticket,
-                joined ? following.persisted : Indices.NONE, joined ? following.visible : Indices.NONE, left,
-                HeartbeatAnswer.ROLE_FULL, incarnation).encode();
-        Office to = world.office(heartbeat.epoch());
-        world.send(this, to.leader, () -> to.answered(HeartbeatAnswer.decode(bytes)));
-    }
-
-    @Override
     public void markedOut(ReadLease.MarkOut why) {
         if (why == ReadLease.MarkOut.EXPIRED) {
             world.count(Count.EXPIRED_LEASE);
@@ -641,18 +654,18 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
     }
 
     @Override
-    public void refuse(String why) {
+    public void refused(String why) {
         throw new AssertionError(why);
     }
 
     @Override
-    public void record(long nanos) {
+    public void record(long nanos, Runnable done) {
         if (nanos > recordedPromise) {
             world.count(Count.LARGER_PROMISE);
         }
         after(world.between(MS / 2, 10 * MS), () -> {
             recordedPromise = nanos;
-            promise.recorded(nanos);
+            done.run();
         });
     }
 
@@ -666,41 +679,51 @@ final class Node implements Promise.Actions, ReadLease.Actions, Storage.Owner {
         if (servesAnything() || world.has(Flaw.FOLLOWER_WITHOUT_A_LEASE) && following != null) {
             return serving() != null;
         }
-        return office != null ? office.lease.holds(now(), wall())
-                : following != null && readLease.holds(now(), wall());
+        return office != null ? office.leadership.holds()
+                : following != null && lease.mayRead();
     }
 
     void handle(Client.Op op) {
+        if (serving() == null) {
+            refuse(op);
+        } else {
+            serving().gate.submit(op, op.client(), op.kind == Kind.READ);
+        }
+    }
+
+    /** Neither now nor later: its client tries another server. */
+    void refuse(Client.Op op) {
         if (op.kind == Kind.READ) {
-            read(op);
+            world.count(Count.REFUSED_READ);
+        }
+        op.refused();
+    }
+
+    void execute(Client.Op op, Serving serving) {
+        if (op.kind == Kind.READ) {
+            maybePause(op, serving);
         } else if (office != null) {
             office.write(op);
         } else if (following != null) {
             Office to = world.office(epoch);
             world.send(this, to.leader, () -> to.write(op));
-        } else {
-            op.refused();
         }
     }
 
-    private void read(Client.Op op) {
-        Serving serving = serving();
-        if (!mayServe()) {
-            world.count(Count.REFUSED_READ);
-            op.refused();
-        } else if (world.chance(300)) {
+    private void maybePause(Client.Op op, Serving serving) {
+        if (world.chance(300)) {
             pause(world.between(0, 400 * MS)); // between the check and the execution
             waiting.addFirst(() -> {
                 if (serving() == serving) {
-                    execute(op, serving);
+                    read(op, serving);
                 }
             });
         } else {
-            execute(op, serving);
+            read(op, serving);
         }
     }
 
-    private void execute(Client.Op op, Serving serving) {
+    private void read(Client.Op op, Serving serving) {
         world.count(office != null ? Count.LEADER_READ : Count.GRANTED_READ);
         long required = servesAnything() || world.has(Flaw.GATE_AT_ZERO) ? Indices.NONE
                 : serving.index.required(op.path);

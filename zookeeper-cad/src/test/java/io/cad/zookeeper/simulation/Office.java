@@ -2,28 +2,24 @@
 package io.cad.zookeeper.simulation;
 
 import io.cad.zookeeper.core.Indices;
-import io.cad.zookeeper.core.LeaderCore;
 import io.cad.zookeeper.lease.ActiveSet;
 import io.cad.zookeeper.lease.ActiveSetRules;
 import io.cad.zookeeper.lease.Heartbeat;
 import io.cad.zookeeper.lease.HeartbeatAnswer;
-import io.cad.zookeeper.lease.LeaderLease;
 import io.cad.zookeeper.lease.StuckLeader;
+import io.cad.zookeeper.node.Leadership;
 import io.cad.zookeeper.simulation.Simulation.Count;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** One server as leader of one epoch, around the real leader core, leader lease and active set. */
-final class Office extends Serving
-        implements LeaderCore.Actions, LeaderLease.Actions, ActiveSet.Actions, ActiveSet.History {
+/** One server as leader of one epoch, around the real accounting, leader lease and active set. */
+final class Office extends Serving implements Leadership.Shell {
     private static final long MS = Simulation.MS;
 
     final Node leader;
     final long epoch;
-    final LeaderLease lease;
-    final ActiveSet set;
-    final LeaderCore core;
+    final Leadership leadership;
 
     private final Simulation world;
     private final Map<Long, Node> links = new TreeMap<>();
@@ -32,23 +28,22 @@ final class Office extends Serving
     private final Map<Long, Client.Op> waiting = new TreeMap<>();
     private long connections;
     private long counter;
-    private boolean ownPart;
     private long lostSince;
 
     Office(Simulation world, Node leader, long epoch) {
-        super(world.cores, Entry.index(leader.last));
+        super(leader, world.cores, Entry.index(leader.last));
         this.world = world;
         this.leader = leader;
         this.epoch = epoch;
-        lease = world.leases.leaderLease(epoch, leader.id, leader.settings, leader.promise,
-                world.leases.stuckLeader(3_600_000 * MS), leader.now(), leader.wall(), this);
+        leadership = new Leadership(leader.settings, world.leases, 3_600_000 * MS, epoch, leader.id, leader.lease,
+                leader.machine, List.of(world.quorum));
+    }
+
+    /** The server is elected. */
+    void begin() {
         int max = world.chance(4) ? 2 : Integer.MAX_VALUE;
         ActiveSetRules rules = new ActiveSetRules(max, List.of(), 100 * MS, 200 * MS);
-        set = world.leases.activeSet(epoch, leader.settings, rules, lease, leader.promise, this, this);
-        set.configurations(List.of(world.quorum));
-        core = world.cores.leader(epoch, leader.id, 200 * MS, this);
-        core.configurations(List.of(world.quorum));
-        core.activeSet(set::applied);
+        leadership.begin(world.cores::leader, rules, List.of(world.quorum), this);
     }
 
     private boolean isOver() {
@@ -60,8 +55,9 @@ final class Office extends Serving
         world.elected(this);
         lostSince = leader.now();
         leader.recordEpoch(epoch);
-        core.applied(Entry.index(leader.last), leader.now());
+        leadership.historyComplete();
         beat();
+        world.faults.elected(leader);
     }
 
     void beat() {
@@ -70,18 +66,13 @@ final class Office extends Serving
         }
         leader.after(leader.settings.heartbeat(), this::beat);
         tick();
-        long number = lease.beat(leader.now(), leader.wall());
-        lostSince = lease.holds(leader.now(), leader.wall()) ? leader.now() : lostSince;
+        leadership.beat();
+        lostSince = leadership.holds() ? leader.now() : lostSince;
         if (leader.now() - lostSince > leader.patience) {
             leader.look();
             return;
         }
-        for (Map.Entry<Long, Node> link : links.entrySet()) {
-            if (number != LeaderLease.NONE) {
-                sendHeartbeat(link.getKey(), link.getValue(), number);
-            }
-            replicate(link.getKey(), link.getValue());
-        }
+        links.forEach(this::replicate);
         for (Node other : world.nodes) {
             if (other != leader) {
                 world.send(leader, other, () -> other.announced(this));
@@ -89,9 +80,10 @@ final class Office extends Serving
         }
     }
 
-    private void sendHeartbeat(long connection, Node follower, long number) {
-        Heartbeat heartbeat = set.heartbeat(connection, number, leader.now(), leader.wall());
-        if (heartbeat != null) {
+    @Override
+    public void heartbeat(long connection, Heartbeat heartbeat) {
+        Node follower = links.get(connection);
+        if (follower != null) {
             byte[] bytes = heartbeat.encode();
             world.send(leader, follower, () -> follower.heartbeat(this, Heartbeat.decode(bytes)));
         }
@@ -104,18 +96,10 @@ final class Office extends Serving
     }
 
     void tick() {
-        long now = leader.now();
-        if (!ownPart && lease.isWaitOver(now)) {
-            ownPart = true;
-            core.established(now);
-        } else if (!ownPart) {
+        if (!leadership.isWaitOver()) {
             world.count(Count.PROMISE_WAIT);
         }
-        set.tick(now, leader.wall());
-        core.tick(now);
-        if (core.isEstablished()) {
-            lease.established(now);
-        }
+        leadership.tick();
         commit();
     }
 
@@ -126,14 +110,13 @@ final class Office extends Serving
             return;
         }
         long connection = epoch * 1_000 + connections++;
-        if (!set.connected(connection, server.id, incarnation, attempt, leader.now())) {
+        if (!leadership.connected(connection, server.id, true, incarnation, attempt)) {
             world.count(Count.STALE_HELLO);
             return;
         }
         links.values().removeIf(other -> other == server);
         links.put(connection, server);
-        core.memberConnected(connection, server.id);
-        core.tick(leader.now());
+        leadership.tick();
         synchronise(connection, server, attempt, leader.applied != null && (wantsFullState || world.chance(8)));
     }
 
@@ -142,7 +125,7 @@ final class Office extends Serving
         if (isOver() || links.get(connection) != server) {
             return;
         }
-        if (fullState && core.isEstablished() && core.durable() < Entry.index(leader.applied)) {
+        if (fullState && leadership.isEstablished() && leadership.durable() < Entry.index(leader.applied)) {
             need(Entry.index(leader.applied));
             leader.after(5 * MS, () -> synchronise(connection, server, attempt, true));
             return;
@@ -156,24 +139,21 @@ final class Office extends Serving
     void lost(long connection) {
         links.remove(connection);
         appended.remove(connection);
-        set.lost(connection, leader.now());
-        core.memberLost(connection);
+        leadership.disconnected(connection);
     }
 
     void reported(long connection, long recordedEpoch, long persisted, long applied) {
         if (!isOver()) {
-            set.reported(connection, applied, leader.now());
-            core.report(connection, recordedEpoch, persisted, applied, leader.now());
+            leadership.reported(connection, recordedEpoch, persisted, applied);
             tick();
         }
     }
 
     void answered(HeartbeatAnswer answer) {
-        if (!isOver() && set.answered(answer, leader.now(), leader.wall())) {
-            core.report(answer.connection(), answer.epoch(), answer.persisted(), answer.applied(), leader.now());
-        }
         if (!isOver()) {
+            leadership.answered(answer);
             tick();
+            gate.poll(leader.now());
         }
     }
 
@@ -192,16 +172,16 @@ final class Office extends Serving
         }
         Entry before = Entry.of(leader.last, op.path);
         boolean deletesNothing = op.value == null && (before == null || before.value == null);
-        if (isOver() || !core.isEstablished() || deletesNothing) {
+        if (isOver() || !leadership.isEstablished() || deletesNothing) {
             op.refused();
             return;
         }
         Entry entry = world.entry(Indices.of(epoch, ++counter), leader.last, op.path, op.value);
         leader.last = entry;
         leader.storage.append(entry);
-        core.appended(entry.index, leader.now());
+        leadership.appended(entry.index);
         if (world.has(Flaw.UNSYNCED_COUNTS)) {
-            core.persisted(entry.index, leader.now());
+            leadership.persisted(entry.index);
         }
         waiting.put(entry.index, op);
         links.forEach(this::replicate);
@@ -210,13 +190,13 @@ final class Office extends Serving
 
     /** What a quorum has in memory, in async mode what the leader has while its lease holds, is committed. */
     private void commit() {
-        if (!core.isEstablished() || leader.applied == leader.last) {
+        if (!leadership.isEstablished() || leader.applied == leader.last) {
             return;
         }
         Entry upTo;
         if (world.has(Flaw.IMMEDIATE_ANY)) {
-            upTo = Entry.upTo(leader.last, core.quorumPersisted());
-        } else if (world.async && lease.holds(leader.now(), leader.wall())) {
+            upTo = Entry.upTo(leader.last, leadership.quorumPersisted());
+        } else if (world.async && leadership.holds()) {
             upTo = leader.last;
         } else {
             int[] lengths = links.keySet().stream().mapToInt(one -> appended.getOrDefault(one, 0)).sorted().toArray();
@@ -227,7 +207,7 @@ final class Office extends Serving
             return;
         }
         leader.apply(upTo);
-        core.applied(upTo.index, leader.now());
+        leadership.applied(upTo.index);
         for (var pending = waiting.entrySet().iterator(); pending.hasNext();) {
             Map.Entry<Long, Client.Op> one = pending.next();
             if (one.getKey() <= upTo.index) {
@@ -239,10 +219,13 @@ final class Office extends Serving
         links.forEach(this::replicate);
     }
 
-    // --- actions of core, lease and set
+    // --- actions of the leadership
 
     @Override
     public void durable(long index) {
+        if (index == Indices.first(epoch)) {
+            world.faults.established(leader);
+        }
         world.durable(this, index);
         release(index);
         links.values().forEach(follower ->
@@ -251,26 +234,21 @@ final class Office extends Serving
 
     @Override
     public long durable() {
-        return core.durable();
+        return leadership.durable();
     }
 
     @Override
     void need(long target) {
-        core.needDurable(target, leader.now());
+        leadership.need(target);
     }
 
     void flushRequested(long target) {
         if (!isOver()) {
             need(target);
-            long durable = core.durable();
+            long durable = leadership.durable();
             links.values().forEach(follower ->
                     world.send(leader, follower, () -> follower.durableAnnounced(epoch, durable)));
         }
-    }
-
-    @Override
-    public long reachable() {
-        return core.reachable();
     }
 
     @Override
@@ -285,8 +263,8 @@ final class Office extends Serving
     }
 
     @Override
-    public void stepDown(StuckLeader.Work stuck) {
-        throw new AssertionError("nothing is stuck here");
+    public void observe(StuckLeader stuck, long now) {
+        // Nothing is stuck here.
     }
 
     @Override

@@ -4,6 +4,7 @@ package io.cad.zookeeper.simulation;
 import io.cad.zookeeper.core.Cores;
 import io.cad.zookeeper.core.ReplyQueue;
 import io.cad.zookeeper.index.StateIndex;
+import io.cad.zookeeper.node.LeaseGate;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
@@ -15,14 +16,19 @@ abstract class Serving {
     }
 
     final StateIndex index;
+    /** Where requests wait until this server may read. */
+    final LeaseGate<Client.Op> gate;
     private final Cores cores;
     private final Map<Integer, ReplyQueue<String>> queues = new TreeMap<>();
     private final Map<String, Held> held = new HashMap<>();
     private long names;
 
     /** @param barrier last entry of the log */
-    Serving(Cores cores, long barrier) {
+    Serving(Node server, Cores cores, long barrier) {
         this.cores = cores;
+        long wait = server.settings.heartbeat();
+        this.gate = new LeaseGate<>(server::mayServe, server.now() + wait, wait, wait, op -> server.execute(op, this),
+                server::refuse, server::now);
         this.index = new StateIndex(cores.dirty(1_000, barrier), barrier);
     }
 
@@ -56,6 +62,7 @@ abstract class Serving {
 
     /** The role is over, and so is everything that it held. */
     void discard() {
+        gate.discard();
         queues.values().forEach(ReplyQueue::discard);
         held.clear();
     }

@@ -37,7 +37,7 @@ final class Simulation implements Runnable {
         OPERATION, ACKNOWLEDGED, ELECTION, POWER_LOSS, BYTES_LOST, RESTART, ROLLBACK, FULL_STATE, SNAPSHOT,
         SNAPSHOT_DROPPED, HELD_REPLY, GRANTED_READ, LEADER_READ, REFUSED_READ, EXPIRED_LEASE, FLUSH_REQUEST,
         FLUSH_ROUND, ADMISSION, REMOVAL_LEFT, REMOVAL_SILENT, REMOVAL_RECONNECTED, SUSPENSION, PROMISE_WAIT,
-        STALE_HELLO, LARGER_PROMISE
+        STALE_HELLO, LARGER_PROMISE, CRASH_AFTER_PROMISE, CRASH_AFTER_JOINING, CUT_OFF_IN_OFFICE
     }
 
     /** What clients recorded contradicts the promise. */
@@ -76,7 +76,7 @@ final class Simulation implements Runnable {
     private final PriorityQueue<Event> events = new PriorityQueue<>();
     private final List<Client> clients = new ArrayList<>();
     private final Network network;
-    private final Faults faults;
+    final Faults faults;
     private final HistoryBuilder history = new HistoryBuilder();
     private final Map<Long, Entry> entries = new TreeMap<>();
     private final Map<Long, Office> offices = new TreeMap<>();
@@ -121,10 +121,14 @@ final class Simulation implements Runnable {
         for (int item = 0; item < ITEMS; item++) {
             paths.add("/" + (char) ('a' + item));
         }
-        boolean unequal = random.nextInt(3) == 0;
+        boolean unequal = random.nextInt(4) == 0;
+        boolean brisk = unequal || random.nextInt(4) != 0;
+        int mostGenerous = random.nextInt(size);
         for (int id = 0; id < size; id++) {
-            long leaderLease = unequal && random.nextBoolean() ? 1_500 * MS : 300 * MS;
-            LeaseSettings settings = LeaseSettings.derived(50 * MS, 150 * MS, leaderLease, 100_000);
+            long heartbeat = (brisk ? 20 : 50) * MS;
+            boolean generous = unequal && (id == mostGenerous || random.nextInt(4) == 0);
+            long leaderLease = (generous ? 50 : 6) * heartbeat;
+            LeaseSettings settings = LeaseSettings.derived(heartbeat, 3 * heartbeat, leaderLease, 100_000);
             nodes.add(new Node(this, id, settings, new PowerLossDisk(directory.resolve("server-" + id))));
         }
         faults = new Faults(this, network, seed, end - 1_200 * MS, skipped);
@@ -296,25 +300,25 @@ final class Simulation implements Runnable {
                         + " and, at server " + node.id + ", " + node.epoch);
                 serving = node.epoch;
             }
-            if (node.up && node.readLease.holds(node.now(), node.wall())) {
-                require(node.following != null && office(node.epoch).set.isMember(node.connection),
+            if (node.up && node.lease.mayRead()) {
+                require(node.following != null && office(node.epoch).leadership.isMember(node.connection),
                         "LeaseImpliesMember: server " + node.id + " as " + node.role);
             }
         }
         for (Node node : nodes) {
-            if (node.up && node.office != null && node.office.core.isEstablished()) {
+            if (node.up && node.office != null && node.office.leadership.isEstablished()) {
                 checkActiveSet(node.office);
             }
         }
     }
 
     private void checkActiveSet(Office office) {
-        office.set.members().forEach((server, connection) -> {
+        office.leadership.members().forEach((server, connection) -> {
             Node member = nodes.get(server.intValue());
             boolean serves = member.up && member.connection == connection && member.following != null
-                    && member.readLease.holds(member.now(), member.wall());
+                    && member.lease.mayRead();
             require(!serves || Entry.length(member.applied)
-                    >= Entry.length(Entry.upTo(office.leader.last, office.core.durable())),
+                    >= Entry.length(Entry.upTo(office.leader.last, office.leadership.durable())),
                     "DurableImpliesAppliedByActiveSet: server " + server);
         });
     }

@@ -2,8 +2,8 @@
 package org.apache.zookeeper.server.quorum;
 
 import io.cad.zookeeper.config.CadConfig;
+import io.cad.zookeeper.node.LeaseGate;
 import io.cad.zookeeper.role.LeaderRole;
-import io.cad.zookeeper.role.LeaseGate;
 import io.cad.zookeeper.role.ReadsAfterCommits;
 import io.cad.zookeeper.role.Role;
 import java.io.IOException;

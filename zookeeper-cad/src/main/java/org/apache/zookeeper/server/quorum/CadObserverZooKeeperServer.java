@@ -2,8 +2,8 @@
 package org.apache.zookeeper.server.quorum;
 
 import io.cad.zookeeper.config.CadConfig;
+import io.cad.zookeeper.node.LeaseGate;
 import io.cad.zookeeper.role.FollowerRole;
-import io.cad.zookeeper.role.LeaseGate;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;

@@ -7,8 +7,9 @@ import io.cad.zookeeper.durability.CadTxnLog;
 import io.cad.zookeeper.durability.LeaseRecord;
 import io.cad.zookeeper.durability.Store;
 import io.cad.zookeeper.metrics.CadMetrics;
-import io.cad.zookeeper.role.LeaseGate;
-import io.cad.zookeeper.role.PeerLease;
+import io.cad.zookeeper.node.LeaseGate;
+import io.cad.zookeeper.node.PeerLease;
+import io.cad.zookeeper.role.ProcessLease;
 import io.cad.zookeeper.role.Role;
 import java.io.File;
 import java.io.IOException;
@@ -43,7 +44,7 @@ public final class CadPeer {
         return LEASES.computeIfAbsent(peer, starting -> {
             try {
                 File side = Store.of(peer.getTxnFactory().getDataLogDir()).sideDirectory();
-                return new PeerLease(config, new LeaseRecord(new File(side, "lease")), peer.getAcceptedEpoch());
+                return ProcessLease.begin(config, new LeaseRecord(new File(side, "lease")), peer.getAcceptedEpoch());
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
             }

@@ -1,29 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.cad.zookeeper.role;
 
+import io.cad.zookeeper.node.Clock;
+
 /**
- * Reads the monotonic and the wall clock together. A pause between the two readings would look like a suspension of the
- * machine, so they are read again until they lie close together.
+ * The clocks of this machine. A pause between the two readings would look like a suspension of the machine, so they are
+ * read again until they lie close together.
  */
-final class LeaseClock {
-
-    /** Receives one reading of both clocks, in nanoseconds. */
-    interface Use {
-        void at(long now, long wall);
-    }
-
-    /** A lease of either kind. */
-    interface Lease {
-        boolean holds(long now, long wall);
-    }
+enum SystemClock implements Clock {
+    INSTANCE;
 
     private static final long CLOSE_NANOS = 1_000_000;
     private static final long MILLI = 1_000_000;
 
-    private LeaseClock() {
+    @Override
+    public long now() {
+        return System.nanoTime();
     }
 
-    static void read(Use use) {
+    @Override
+    public void read(Use use) {
         while (true) {
             long before = System.nanoTime();
             long wall = wall();
@@ -35,8 +31,8 @@ final class LeaseClock {
         }
     }
 
-    /** On the path of every read: the caller keeps its lease in a field, so that nothing is allocated. */
-    static boolean holds(Lease lease) {
+    @Override
+    public boolean holds(Lease lease) {
         while (true) {
             long before = System.nanoTime();
             long wall = wall();

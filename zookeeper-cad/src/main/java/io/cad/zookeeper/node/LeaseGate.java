@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.cad.zookeeper.role;
+package io.cad.zookeeper.node;
 
 import java.util.ArrayDeque;
 import java.util.HashSet;
@@ -8,6 +8,7 @@ import java.util.Queue;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 
 /**
  * A read is executed only if this server held a lease after the read arrived (rule R1). Without one it waits here, and
@@ -37,6 +38,7 @@ public final class LeaseGate<T> {
     private final long spread;
     private final Consumer<T> next;
     private final Consumer<T> late;
+    private final LongSupplier clock;
     private volatile boolean anyWaiting;
     private volatile long lastHeld;
 
@@ -46,13 +48,15 @@ public final class LeaseGate<T> {
 
     /**
      * @param lease whether reads may be executed at this moment
-     * @param begin until then nobody has a lease because the epoch is new: time of System.nanoTime
+     * @param begin until then nobody has a lease because the epoch is new: time of the clock
      * @param wait how long a read waits, in nanoseconds
      * @param spread over which time what is late is spread, in nanoseconds
      * @param next takes a request without blocking
      * @param late takes, in order, what has waited for too long and everything of that session behind it
+     * @param clock the monotonic clock, in nanoseconds
      */
-    public LeaseGate(BooleanSupplier lease, long begin, long wait, long spread, Consumer<T> next, Consumer<T> late) {
+    public LeaseGate(BooleanSupplier lease, long begin, long wait, long spread, Consumer<T> next, Consumer<T> late,
+            LongSupplier clock) {
         this.lease = lease;
         this.begin = begin;
         this.lastHeld = begin;
@@ -60,6 +64,7 @@ public final class LeaseGate<T> {
         this.spread = spread;
         this.next = next;
         this.late = late;
+        this.clock = clock;
     }
 
     /** A request of a session, whose requests are submitted one after the other. */
@@ -70,7 +75,7 @@ public final class LeaseGate<T> {
         }
         synchronized (this) {
             if (waitingSessions.contains(session) || read && !lease.getAsBoolean()) {
-                queue.add(new Waiting<>(request, session, deadline(session, System.nanoTime())));
+                queue.add(new Waiting<>(request, session, deadline(session, clock.getAsLong())));
                 waitingSessions.add(session);
                 anyWaiting = true;
             } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.cad.zookeeper.role;
+package io.cad.zookeeper.node;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -22,7 +22,7 @@ class LeaseGateTest {
     private final List<String> late = new ArrayList<>();
 
     private LeaseGate<String> gate(long begin) {
-        return new LeaseGate<>(lease::get, begin, WAIT, SPREAD, passed::add, late::add);
+        return new LeaseGate<>(lease::get, begin, WAIT, SPREAD, passed::add, late::add, System::nanoTime);
     }
 
     @Test

@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-package io.cad.zookeeper.role;
+package io.cad.zookeeper.node;
 
-import io.cad.zookeeper.config.CadConfig;
-import io.cad.zookeeper.durability.FailStop;
-import io.cad.zookeeper.durability.LeaseRecord;
 import io.cad.zookeeper.lease.Heartbeat;
 import io.cad.zookeeper.lease.HeartbeatAnswer;
+import io.cad.zookeeper.lease.LeaseSettings;
+import io.cad.zookeeper.lease.Leases;
 import io.cad.zookeeper.lease.Promise;
 import io.cad.zookeeper.lease.ReadLease;
 import io.cad.zookeeper.lease.Ticket;
-import io.cad.zookeeper.metrics.CadMetrics;
-import java.io.IOException;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
- * What one process of a server owes to leaders and holds as a follower, through all its roles: the shell of
+ * What one process of a server owes to leaders and holds as a follower, through all its roles: it joins
  * {@link Promise} and {@link ReadLease}. Its monitor guards both; nothing waits for a disk or a peer under it.
  */
 public final class PeerLease implements Promise.Actions, ReadLease.Actions {
 
-    private static final Logger LOG = LoggerFactory.getLogger(PeerLease.class);
+    /** The process around it. */
+    public interface Shell {
+        /** Starts to record durably that this server promises up to so many nanoseconds; {@code done} when it has. */
+        void record(long nanos, Runnable done);
+
+        /** A lease has ended. For metrics. */
+        void markedOut(ReadLease.MarkOut why);
+
+        /** This server cannot follow that leader. For the log. */
+        void refused(String why);
+    }
 
     /** What a follower knows when a heartbeat arrives, and what becomes of it. */
     private static final class Answering {
@@ -43,24 +48,28 @@ public final class PeerLease implements Promise.Actions, ReadLease.Actions {
     /** Which process of the server this is; a later one has a higher number. */
     public final long incarnation;
 
-    private final LeaseRecord record;
+    private final Clock clock;
+    private final Shell shell;
     private Promise promise;
     private ReadLease reads;
-    private final LeaseClock.Lease held;
+    private final Clock.Lease held;
     private long attempts;
     private Answering answering;
 
     /**
      * The process starts.
      *
-     * @param acceptedEpoch the newest epoch that it durably promised
+     * @param acceptedEpoch the newest epoch that the server durably promised
+     * @param recorded the longest promise that it recorded, in nanoseconds, {@link Promise#NONE} if none
      */
-    public PeerLease(CadConfig config, LeaseRecord record, long acceptedEpoch) throws IOException {
-        this.record = record;
-        this.incarnation = record.nextProcess(System.currentTimeMillis());
-        LeaseClock.read((now, wall) -> {
-            promise = new Promise(config.leases, acceptedEpoch, record.promise(), now, this);
-            reads = new ReadLease(incarnation, config.leases, promise, now, wall, this);
+    public PeerLease(LeaseSettings settings, Leases leases, long incarnation, long acceptedEpoch, long recorded,
+                     Clock clock, Shell shell) {
+        this.incarnation = incarnation;
+        this.clock = clock;
+        this.shell = shell;
+        clock.read((now, wall) -> {
+            promise = leases.promise(settings, acceptedEpoch, recorded, now, this);
+            reads = leases.readLease(incarnation, settings, promise, now, wall, this);
         });
         held = reads::holds;
     }
@@ -73,7 +82,7 @@ public final class PeerLease implements Promise.Actions, ReadLease.Actions {
      * @return for how many nanoseconds older epochs may still bind it
      */
     public synchronized long promise(long epoch) {
-        long now = System.nanoTime();
+        long now = clock.now();
         // A second attempt, after the record failed, finds the promise made already.
         return epoch > promise.promised() ? reads.promise(epoch, now) : promise.owed(now);
     }
@@ -85,7 +94,7 @@ public final class PeerLease implements Promise.Actions, ReadLease.Actions {
 
     /** For how many nanoseconds this server is bound. For operators. */
     public synchronized long owed() {
-        return promise.owed(System.nanoTime());
+        return promise.owed(clock.now());
     }
 
     // ---- as a follower
@@ -105,6 +114,7 @@ public final class PeerLease implements Promise.Actions, ReadLease.Actions {
         reads.connected(epoch, connection);
     }
 
+    /** Before the first step of a synchronisation. */
     public synchronized void synchronising() {
         reads.synchronising();
     }
@@ -121,10 +131,11 @@ public final class PeerLease implements Promise.Actions, ReadLease.Actions {
      * @return what to answer, at once and on the same connection; null for nothing. Whatever is promised later counts
      *     this answer as sent, so it may leave outside of the monitor.
      */
-    synchronized HeartbeatAnswer heartbeat(Heartbeat heartbeat, long persisted, long applied) throws RefusedException {
+    public synchronized HeartbeatAnswer heartbeat(Heartbeat heartbeat, long persisted, long applied)
+            throws RefusedException {
         Answering now = new Answering(persisted, applied);
         answering = now;
-        LeaseClock.read((time, wall) -> reads.heartbeat(heartbeat, time, wall));
+        clock.read((time, wall) -> reads.heartbeat(heartbeat, time, wall));
         answering = null;
         if (now.refused) {
             throw new RefusedException();
@@ -132,37 +143,30 @@ public final class PeerLease implements Promise.Actions, ReadLease.Actions {
         return now.answer;
     }
 
-    synchronized void check() {
-        LeaseClock.read(reads::check);
+    /** Drops what has to be dropped: call it every few milliseconds. */
+    public synchronized void check() {
+        clock.read(reads::check);
     }
 
     /** For any thread: whether this follower may answer reads at this moment. */
     public boolean mayRead() {
-        return LeaseClock.holds(held);
+        return clock.holds(held);
     }
 
     /** Nanoseconds until the read lease ends unless it is renewed. For operators. */
     public long remaining() {
-        return reads.remaining(System.nanoTime());
+        return reads.remaining(clock.now());
     }
 
     // ---- actions
 
     @Override
     public void record(long nanos) {
-        // One at a time, and rarely more than one in the life of a process.
-        Thread recorder = new Thread(() -> {
-            try {
-                record.promise(nanos);
-            } catch (IOException e) {
-                throw FailStop.storage("Recording the longest promise", e);
-            }
-            synchronized (this) {
-                promise.recorded(nanos);
-            }
-        }, "cad-lease-record");
-        recorder.setDaemon(true);
-        recorder.start();
+        shell.record(nanos, () -> recorded(nanos));
+    }
+
+    private synchronized void recorded(long nanos) {
+        promise.recorded(nanos);
     }
 
     @Override
@@ -173,13 +177,12 @@ public final class PeerLease implements Promise.Actions, ReadLease.Actions {
 
     @Override
     public void markedOut(ReadLease.MarkOut why) {
-        CadMetrics.get().markedOut(why);
-        LOG.debug("The read lease has ended: {}", why);
+        shell.markedOut(why);
     }
 
     @Override
     public void refuse(String why) {
-        LOG.error("{}; this server does not follow that leader", why);
+        shell.refused(why);
         answering.refused = true;
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.cad.zookeeper.lease;
 
-/** Makes the objects of the leases: the real ones. A wrong variant overrides one method. */
+/** Makes the objects of the leases. Tests override single methods to make wrong ones. */
 public class Leases {
     public Promise promise(LeaseSettings settings, long promised, long recorded, long now, Promise.Actions out) {
         return new Promise(settings, promised, recorded, now, out);
