@@ -2,12 +2,12 @@
 package io.cad.zookeeper.testkit.load;
 
 import io.cad.zookeeper.testkit.history.Op;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 import org.apache.zookeeper.KeeperException;
-import org.apache.zookeeper.ZooKeeper;
 import org.apache.zookeeper.data.Stat;
 
 /** One session and its closed loop. */
@@ -20,7 +20,7 @@ final class LoadClient {
 
     private final int id;
     private final int server;
-    private final ZooKeeper zooKeeper;
+    private final Session session;
     private final LoadSpec spec;
     private final Zipfian zipfian;
     private final FreshKeys fresh;
@@ -35,11 +35,11 @@ final class LoadClient {
     private List<Op> ops = new ArrayList<>();
     private long errors;
 
-    LoadClient(int id, int server, int generation, ZooKeeper zooKeeper, LoadSpec spec, Zipfian zipfian,
+    LoadClient(int id, int server, int generation, Session session, LoadSpec spec, Zipfian zipfian,
             FreshKeys fresh) {
         this.id = id;
         this.server = server;
-        this.zooKeeper = zooKeeper;
+        this.session = session;
         this.spec = spec;
         this.zipfian = zipfian;
         this.fresh = fresh;
@@ -66,8 +66,8 @@ final class LoadClient {
         return ByteBuffer.wrap(bytes).getLong();
     }
 
-    ZooKeeper zooKeeper() {
-        return zooKeeper;
+    Session session() {
+        return session;
     }
 
     /** Only between two loads: the threads of the next one see it because they start later. */
@@ -77,7 +77,7 @@ final class LoadClient {
     }
 
     /** One operation, chosen by the seed. */
-    void step(boolean record) throws InterruptedException {
+    void step(boolean record) throws InterruptedException, IOException {
         boolean isRead = random.nextDouble() < readShare;
         int key = isRead && random.nextDouble() < freshShare ? fresh.pick(random) : zipfian.next(random);
         if (isRead) {
@@ -87,7 +87,7 @@ final class LoadClient {
         }
     }
 
-    void read(int key, boolean record) throws InterruptedException {
+    void read(int key, boolean record) throws InterruptedException, IOException {
         String path = LoadGenerator.path(key);
         Stat stat = new Stat();
         long start = System.nanoTime();
@@ -96,7 +96,7 @@ final class LoadClient {
         long mzxid = -1;
         String error = null;
         try {
-            value = decode(zooKeeper.getData(path, false, stat));
+            value = decode(session.get(path, stat));
             version = stat.getVersion();
             mzxid = stat.getMzxid();
         } catch (KeeperException.NoNodeException e) {
@@ -108,7 +108,7 @@ final class LoadClient {
         done(Op.Kind.READ, path, start, end, value, version, mzxid, error, record);
     }
 
-    private void write(int key, boolean record) throws InterruptedException {
+    private void write(int key, boolean record) throws InterruptedException, IOException {
         String path = LoadGenerator.path(key);
         long value = valueId(id, ++written);
         byte[] bytes = encode(value, filler);
@@ -117,7 +117,7 @@ final class LoadClient {
         String error = null;
         long start = System.nanoTime();
         try {
-            Stat stat = zooKeeper.setData(path, bytes, -1);
+            Stat stat = session.set(path, bytes);
             version = stat.getVersion();
             mzxid = stat.getMzxid();
         } catch (KeeperException e) {

@@ -8,8 +8,8 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
+import java.util.Timer;
+import java.util.TimerTask;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
@@ -27,22 +27,30 @@ public final class LoadGenerator implements AutoCloseable {
     private static final Duration SESSION = Duration.ofSeconds(30);
     private static final Duration CONNECT_LIMIT = Duration.ofSeconds(60);
     private static final Duration END_LIMIT = Duration.ofSeconds(60);
-    private static final int CLOSE_LIMIT_MILLIS = 2_000;
+    private static final long PING_MILLIS = SESSION.toMillis() / 3;
 
     private final LoadSpec spec;
     private final List<LoadClient> clients;
+    private final String first;
+    private final Timer pings = new Timer("load-ping", true);
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
     private List<Thread> threads = List.of();
     private volatile boolean running;
     private long startNanos;
 
-    private LoadGenerator(LoadSpec spec, List<LoadClient> clients) {
+    private LoadGenerator(LoadSpec spec, List<LoadClient> clients, String first) {
         this.spec = spec;
         this.clients = clients;
+        this.first = first;
+    }
+
+    @FunctionalInterface
+    private interface Opening {
+        Session open(ServerProcess server) throws IOException, InterruptedException, TimeoutException;
     }
 
     /**
-     * Opens the sessions; client i talks to server i modulo the number of servers, and to no other.
+     * Opens sessions of upstream's client; client i talks to server i modulo the number of servers, and to no other.
      *
      * @param generation 0 for the first load on an ensemble, higher for each further one, so that all values differ
      */
@@ -58,15 +66,33 @@ public final class LoadGenerator implements AutoCloseable {
      */
     public static LoadGenerator open(LoadSpec spec, List<ServerProcess> servers, int generation, Duration sessionTimeout)
             throws IOException, InterruptedException, TimeoutException {
+        return open(spec, servers, generation,
+                server -> new StockSession(server.connectString(), sessionTimeout, CONNECT_LIMIT));
+    }
+
+    /** The same with sessions that cost little CPU time and do not outlive their connection: for measurements. */
+    public static LoadGenerator openLean(LoadSpec spec, List<ServerProcess> servers)
+            throws IOException, InterruptedException, TimeoutException {
+        LoadGenerator load = open(spec, servers, 0, server -> new WireSession(server.connectString(), SESSION));
+        load.pings.schedule(new TimerTask() {
+            @Override
+            public void run() {
+                load.ping();
+            }
+        }, PING_MILLIS, PING_MILLIS);
+        return load;
+    }
+
+    private static LoadGenerator open(LoadSpec spec, List<ServerProcess> servers, int generation, Opening opening)
+            throws IOException, InterruptedException, TimeoutException {
         Zipfian zipfian = new Zipfian(spec.keys(), spec.zipfian());
         FreshKeys fresh = new FreshKeys();
         List<LoadClient> clients = new ArrayList<>();
-        LoadGenerator load = new LoadGenerator(spec, clients);
+        LoadGenerator load = new LoadGenerator(spec, clients, servers.get(0).connectString());
         try {
             for (int id = 1; id <= spec.clients(); id++) {
                 ServerProcess server = servers.get((id - 1) % servers.size());
-                ZooKeeper session = Clients.connect(server.connectString(), sessionTimeout, CONNECT_LIMIT);
-                clients.add(new LoadClient(id, server.id(), generation, session, spec, zipfian, fresh));
+                clients.add(new LoadClient(id, server.id(), generation, opening.open(server), spec, zipfian, fresh));
             }
             return load;
         } catch (IOException | InterruptedException | TimeoutException | RuntimeException e) {
@@ -75,22 +101,34 @@ public final class LoadGenerator implements AutoCloseable {
         }
     }
 
+    private void ping() {
+        try {
+            for (LoadClient client : clients) {
+                ((WireSession) client.session()).ping();
+            }
+        } catch (IOException | KeeperException e) {
+            failure.compareAndSet(null, e);
+            pings.cancel();
+        }
+    }
+
     static String path(int key) {
         return ROOT + "/k" + key;
     }
 
     /** Creates every node with its first value. */
-    public void populate() throws KeeperException, InterruptedException {
+    public void populate() throws IOException, KeeperException, InterruptedException, TimeoutException {
         byte[] filler = new byte[spec.valueBytes()];
-        ZooKeeper zooKeeper = clients.get(0).zooKeeper();
-        zooKeeper.create(ROOT, new byte[0], Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
-        List<org.apache.zookeeper.Op> creates = new ArrayList<>();
-        for (int key = 0; key < spec.keys(); key++) {
-            byte[] value = LoadClient.encode(LoadClient.valueId(0, key), filler);
-            creates.add(Create.create(path(key), value, Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT));
-            if (creates.size() == CREATES_PER_MULTI || key == spec.keys() - 1) {
-                zooKeeper.multi(creates);
-                creates.clear();
+        try (ZooKeeper zooKeeper = Clients.connect(first, SESSION, CONNECT_LIMIT)) {
+            zooKeeper.create(ROOT, new byte[0], Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
+            List<org.apache.zookeeper.Op> creates = new ArrayList<>();
+            for (int key = 0; key < spec.keys(); key++) {
+                byte[] value = LoadClient.encode(LoadClient.valueId(0, key), filler);
+                creates.add(Create.create(path(key), value, Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT));
+                if (creates.size() == CREATES_PER_MULTI || key == spec.keys() - 1) {
+                    zooKeeper.multi(creates);
+                    creates.clear();
+                }
             }
         }
         // Followers may be behind; no client shall miss a node that is about to come.
@@ -98,23 +136,9 @@ public final class LoadGenerator implements AutoCloseable {
     }
 
     /** Brings every client's server up to the leader's state. */
-    public void sync() throws KeeperException, InterruptedException {
+    public void sync() throws IOException, KeeperException, InterruptedException {
         for (LoadClient client : clients) {
-            sync(client);
-        }
-    }
-
-    private static void sync(LoadClient client) throws KeeperException, InterruptedException {
-        CompletableFuture<Integer> reply = new CompletableFuture<>();
-        client.zooKeeper().sync(ROOT, (code, path, context) -> reply.complete(code), null);
-        int code;
-        try {
-            code = reply.get();
-        } catch (ExecutionException e) {
-            throw new IllegalStateException(e);
-        }
-        if (code != 0) {
-            throw KeeperException.create(KeeperException.Code.get(code), ROOT);
+            client.session().sync(ROOT);
         }
     }
 
@@ -137,7 +161,7 @@ public final class LoadGenerator implements AutoCloseable {
 
     @FunctionalInterface
     private interface ClientWork {
-        void run(LoadClient client) throws InterruptedException;
+        void run(LoadClient client) throws InterruptedException, IOException;
     }
 
     private void startThreads(ClientWork work) {
@@ -208,9 +232,10 @@ public final class LoadGenerator implements AutoCloseable {
     @Override
     public void close() {
         running = false;
+        pings.cancel();
         List<Thread> closers = clients.stream().map(client -> new Thread(() -> {
             try {
-                client.zooKeeper().close(CLOSE_LIMIT_MILLIS);
+                client.session().close();
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
             }

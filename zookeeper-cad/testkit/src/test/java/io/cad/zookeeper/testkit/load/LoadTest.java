@@ -16,6 +16,8 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class LoadTest {
 
@@ -66,12 +68,14 @@ class LoadTest {
         assertTrue(e.getMessage().contains("valueBytes must be at least 8, not 7"), e.getMessage());
     }
 
-    @Test
-    void clientsReadWhatOthersWrote() throws Exception {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void clientsReadWhatOthersWrote(boolean lean) throws Exception {
         try (RunDirectory run = RunDirectory.create("load-test")) {
             Ensemble ensemble = Ensemble.start(run, new EnsembleConfig(ServerBuild.stock(), 1));
             LoadSpec spec = new LoadSpec(4, 1000, 100, 0.99, 0.5, 0.8, 7);
-            try (LoadGenerator load = LoadGenerator.open(spec, ensemble.servers(), 0)) {
+            try (LoadGenerator load = lean ? LoadGenerator.openLean(spec, ensemble.servers())
+                    : LoadGenerator.open(spec, ensemble.servers(), 0)) {
                 load.populate();
                 Slice slice = load.runFor(Duration.ofSeconds(1), true);
                 assertEquals(0, slice.errors());
