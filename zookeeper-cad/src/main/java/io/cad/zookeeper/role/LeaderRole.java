@@ -54,7 +54,7 @@ public final class LeaderRole extends Role implements Leadership.Shell {
         long lastCommitted();
     }
 
-    private final LeaderLeases leases;
+    final LeaderLeases leases;
     /** Its monitor guards the connections, too. */
     private final Leadership leadership;
     private final Learners learners;

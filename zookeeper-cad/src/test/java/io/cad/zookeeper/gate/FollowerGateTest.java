@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.cad.zookeeper.role.LeaderRole;
+import io.cad.zookeeper.role.LostLease;
 import io.cad.zookeeper.testing.Await;
 import io.cad.zookeeper.testing.Disk;
 import io.cad.zookeeper.testing.Ensemble;
@@ -110,6 +112,22 @@ class FollowerGateTest {
             }
             client.close();
         }
+    }
+
+    /** Without its lease a leader waits for a quorum before it acknowledges; the same limit as above tells. */
+    @ParameterizedTest
+    @CsvSource({"2", "1"})
+    @Timeout(60)
+    void nothingLingersAtALeaderWithoutItsLease(long server) {
+        start(Transport.NIO, "cad.durability", "eventual", "cad.reads", "any", "cad.linger.ms", "1000");
+        LeaderRole leader = (LeaderRole) ensemble.role(2);
+        LostLease.at(leader);
+        Await.until("the lease is over", () -> !leader.mayAcknowledgeEarly());
+        RawClient client = ensemble.client(server);
+        for (int round = 1; round <= 100; round++) {
+            GateCase.ok(client.send(OpCode.setData, new SetDataRequest("/", new byte[round], -1)));
+        }
+        client.close();
     }
 
     @ParameterizedTest

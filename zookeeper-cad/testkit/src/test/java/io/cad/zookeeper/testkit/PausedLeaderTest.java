@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.cad.zookeeper.testkit;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.nio.charset.StandardCharsets;
+import io.cad.jepsen.checker.Report;
+import io.cad.jepsen.checker.Verdict;
+import io.cad.zookeeper.testkit.history.Histories;
+import io.cad.zookeeper.testkit.history.Op;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.apache.zookeeper.CreateMode;
@@ -32,69 +36,65 @@ class PausedLeaderTest {
     /** A deposed leader that may answer notices soon that it has lost its followers; sooner or later it is too late. */
     private static final int CONTROL_ROUNDS = 10;
 
-    /** What clients of the deposed leader saw. */
-    private static final class Outcome {
-        int stale;
-        final List<String> acknowledged = new ArrayList<>();
-    }
-
-    private static int staleReads(int maxRounds, String... pairs) throws Exception {
+    private static Verdict judge(int maxRounds, String... pairs) throws Exception {
         try (RunDirectory run = RunDirectory.create("paused-leader")) {
             EnsembleConfig config = new EnsembleConfig(ServerBuild.product(), 3).cfg("syncLimit", "4");
             for (int i = 0; i < pairs.length; i += 2) {
                 config.cfg(pairs[i], pairs[i + 1]);
             }
             Ensemble ensemble = Ensemble.start(run, config);
-            int stale = 0;
-            for (int round = 1; round <= maxRounds && stale == 0; round++) {
-                stale = round(ensemble, round).stale;
+            List<Op> history = new CopyOnWriteArrayList<>();
+            Verdict verdict = null;
+            for (int round = 1; round <= maxRounds && (verdict == null || verdict.isValid()); round++) {
+                round(ensemble, round, history);
+                verdict = Histories.judge(history);
             }
             run.closeAndDelete();
-            return stale;
+            return verdict;
         }
     }
 
-    private static Outcome round(Ensemble ensemble, int round) throws Exception {
+    /** A round of reads and writes at the leader that is deposed meanwhile; the reads are recorded. */
+    private static void round(Ensemble ensemble, int round, List<Op> history) throws Exception {
         ServerProcess old = ensemble.awaitLeader(LIMIT);
         List<ServerProcess> others =
                 ensemble.servers().stream().filter(server -> server != old).collect(Collectors.toList());
         String everybodyElse = others.stream().map(ServerProcess::connectString).collect(Collectors.joining(","));
         ZooKeeper atOld = Clients.connect(old.connectString(), LIMIT, LIMIT);
-        byte[] before = ("before " + round).getBytes(StandardCharsets.UTF_8);
-        byte[] after = ("after " + round).getBytes(StandardCharsets.UTF_8);
+        byte[] before = {(byte) (2 * round)};
+        byte[] after = {(byte) (2 * round + 1)};
         if (atOld.exists(NODE, false) == null) {
             atOld.create(NODE, before, ZooDefs.Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
             atOld.create(NODE + "/written", before, ZooDefs.Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
         }
         atOld.setData(NODE, before, -1);
-        assertEquals(new String(before), new String(atOld.getData(NODE, false, null)));
+        assertTrue(answered(read(atOld, old, history)));
         old.pause();
-        Outcome outcome = new Outcome();
         try {
             Await.until("another leader", LIMIT,
                     () -> others.stream().anyMatch(server -> server.mode().equals("leader")), ensemble::toString);
             ZooKeeper elsewhere = Clients.connect(everybodyElse, LIMIT, LIMIT);
             elsewhere.setData(NODE, after, -1);
-            assertEquals(new String(after), new String(elsewhere.getData(NODE, false, null)));
-            List<CompletableFuture<String>> reads = new ArrayList<>();
+            assertTrue(answered(read(elsewhere, others.get(0), history)));
+            List<CompletableFuture<Code>> reads = new ArrayList<>();
             List<CompletableFuture<Code>> writes = new ArrayList<>();
             for (int i = 0; i < REQUESTS; i++) {
-                reads.add(read(atOld));
+                reads.add(read(atOld, old, history));
             }
             for (int i = 0; i < REQUESTS; i++) {
                 writes.add(write(atOld, round + "." + i));
             }
             old.resume();
-            for (CompletableFuture<String> read : reads) {
-                String seen = read.get(LIMIT.toMillis(), TimeUnit.MILLISECONDS);
-                outcome.stale += new String(before).equals(seen) ? 1 : 0;
+            for (CompletableFuture<Code> read : reads) {
+                read.get(LIMIT.toMillis(), TimeUnit.MILLISECONDS);
             }
+            List<String> acknowledged = new ArrayList<>();
             for (int i = 0; i < REQUESTS; i++) {
                 if (writes.get(i).get(LIMIT.toMillis(), TimeUnit.MILLISECONDS) == Code.OK) {
-                    outcome.acknowledged.add(NODE + "/" + round + "." + i);
+                    acknowledged.add(NODE + "/" + round + "." + i);
                 }
             }
-            for (String path : outcome.acknowledged) {
+            for (String path : acknowledged) {
                 elsewhere.sync("/", (rc, p, ctx) -> { }, null);
                 assertTrue(elsewhere.exists(path, false) != null, path + " was acknowledged by the deposed leader and is lost");
             }
@@ -106,15 +106,24 @@ class PausedLeaderTest {
         }
         atOld.close();
         ensemble.awaitServing(LIMIT);
-        return outcome;
     }
 
-    /** Completes with null if the request was not answered. */
-    private static CompletableFuture<String> read(ZooKeeper client) {
-        CompletableFuture<String> reply = new CompletableFuture<>();
-        client.getData(NODE, false, (rc, path, context, data, stat) ->
-                reply.complete(rc == Code.OK.intValue() ? new String(data, StandardCharsets.UTF_8) : null), null);
+    private static CompletableFuture<Code> read(ZooKeeper client, ServerProcess server, List<Op> history) {
+        CompletableFuture<Code> reply = new CompletableFuture<>();
+        long invoked = System.nanoTime();
+        client.getData(NODE, false, (rc, path, context, data, stat) -> {
+            Code code = Code.get(rc);
+            boolean ok = code == Code.OK;
+            history.add(new Op(Op.Kind.READ, Math.toIntExact(client.getSessionId() & 0xffff), server.id(), NODE, invoked,
+                    System.nanoTime(), ok ? data[0] : Op.NO_VALUE, ok ? stat.getVersion() : -1, ok ? stat.getMzxid() : -1,
+                    ok ? null : code.name()));
+            reply.complete(code);
+        }, null);
         return reply;
+    }
+
+    private static boolean answered(CompletableFuture<Code> reply) throws Exception {
+        return reply.get(LIMIT.toMillis(), TimeUnit.MILLISECONDS) == Code.OK;
     }
 
     private static CompletableFuture<Code> write(ZooKeeper client, String name) {
@@ -124,19 +133,24 @@ class PausedLeaderTest {
         return reply;
     }
 
+    private static void holds(String... pairs) throws Exception {
+        Verdict verdict = judge(ROUNDS, pairs);
+        assertTrue(verdict.isValid() && !verdict.isVacuous(), () -> new Report(verdict).text());
+    }
+
     @Test
     void aLeaderWithoutItsLeaseAnswersNothingOldAndAcknowledgesNothingEarly() throws Exception {
-        assertEquals(0, staleReads(ROUNDS, "cad.durability", "cad", "cad.replication", "async"));
+        holds("cad.durability", "cad", "cad.replication", "async");
     }
 
     @Test
     void soDoesOneThatAcknowledgesDurably() throws Exception {
-        assertEquals(0, staleReads(ROUNDS, "cad.durability", "immediate", "cad.reads", "leader"));
+        holds("cad.durability", "immediate", "cad.reads", "leader");
     }
 
     @Test
     void withoutLeasesItAnswersOldReads() throws Exception {
-        assertTrue(staleReads(CONTROL_ROUNDS, "cad.durability", "immediate", "cad.reads", "any") > 0,
+        assertFalse(judge(CONTROL_ROUNDS, "cad.durability", "immediate", "cad.reads", "any").isValid(),
                 "no round gave an old answer: the schedule does not reach what it is about");
     }
 }
