@@ -468,8 +468,10 @@ final class Node implements PeerLease.Shell, Storage.Owner {
     // --- following
 
     /** The history of the leader, whole or from where both agree. */
-    void synchronise(Office leader, long newConnection, long itsAttempt, Entry end, Entry committed, byte[] state) {
-        if (role != Role.JOINING || itsAttempt != attempt || promisedEpoch != leader.epoch) {
+    void synchronise(Office leader, long newConnection, long process, long itsAttempt, Entry end, Entry committed,
+            byte[] state) {
+        // A connection ends with its process: the next one, whose attempts begin anew, gets nothing of it.
+        if (role != Role.JOINING || process != incarnation || itsAttempt != attempt || promisedEpoch != leader.epoch) {
             return;
         }
         lease.connected(leader.epoch, newConnection);

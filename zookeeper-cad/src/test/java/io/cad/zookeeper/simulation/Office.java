@@ -117,23 +117,23 @@ final class Office extends Serving implements Leadership.Shell {
         links.values().removeIf(other -> other == server);
         links.put(connection, server);
         leadership.tick();
-        synchronise(connection, server, attempt, leader.applied != null && (wantsFullState || world.chance(8)));
+        synchronise(connection, server, incarnation, attempt, leader.applied != null && (wantsFullState || world.chance(8)));
     }
 
     /** After establishment a snapshot that is sent must hold nothing that may be rolled back (rule E4). */
-    private void synchronise(long connection, Node server, long attempt, boolean fullState) {
+    private void synchronise(long connection, Node server, long process, long attempt, boolean fullState) {
         if (isOver() || links.get(connection) != server) {
             return;
         }
         if (fullState && leadership.isEstablished() && leadership.durable() < Entry.index(leader.applied)) {
             need(Entry.index(leader.applied));
-            leader.after(5 * MS, () -> synchronise(connection, server, attempt, true));
+            leader.after(5 * MS, () -> synchronise(connection, server, process, attempt, true));
             return;
         }
         Entry last = leader.last;
         Entry committed = leader.applied;
         byte[] state = fullState ? leader.storage.wholeState() : null;
-        world.send(leader, server, () -> server.synchronise(this, connection, attempt, last, committed, state));
+        world.send(leader, server, () -> server.synchronise(this, connection, process, attempt, last, committed, state));
     }
 
     void lost(long connection) {

@@ -100,11 +100,15 @@ public final class RawClient implements AutoCloseable {
         }
     }
 
-    /** A new session, open. */
+    /** A new session, open. On a busy machine a leader may miss its lease for a moment and close a new connection. */
     public static RawClient open(int port, int sessionTimeoutMillis) {
-        RawClient client = opening(port, sessionTimeoutMillis);
-        Await.get("the session", client.connected);
-        return client;
+        RawClient[] client = new RawClient[1];
+        Await.until("a session", () -> {
+            client[0] = opening(port, sessionTimeoutMillis);
+            return CompletableFuture.anyOf(client[0].connected, client[0].closed).handle((answer, failure) -> true).join()
+                && client[0].connected.isDone() && !client[0].connected.isCompletedExceptionally();
+        });
+        return client[0];
     }
 
     /** The server's answer to the request for a session. */
