@@ -178,7 +178,7 @@ public final class RedisDemo {
             double recovery = (System.nanoTime() - lossNanos) / 1e9;
             ops.addAll(load.readAll());
 
-            Findings findings = HistoryChecker.check(ops, lossNanos, restart);
+            Findings findings = HistoryChecker.checkKeys(ops, lossNanos, restart);
             Slice slice = Slice.between(ops, begin, lossNanos);
             DemoRow row = new DemoRow(mode, mode.describe(), slice.opsPerSecond(),
                     slice.reads().percentileMillis(0.5), slice.reads().percentileMillis(0.99),

@@ -10,6 +10,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * Decides what a power loss took away, for histories in which nodes are only ever created and overwritten.
@@ -24,11 +25,13 @@ public final class HistoryChecker {
 
     private final long lossNanos;
     private final long restartNanos;
+    private final boolean wholeState;
     private final List<String> examples = new ArrayList<>();
 
-    private HistoryChecker(long lossNanos, long restartNanos) {
+    private HistoryChecker(long lossNanos, long restartNanos, boolean wholeState) {
         this.lossNanos = lossNanos;
         this.restartNanos = restartNanos;
+        this.wholeState = wholeState;
     }
 
     /**
@@ -42,7 +45,12 @@ public final class HistoryChecker {
      *     say what was lost
      */
     public static Findings check(List<Op> ops, long lossNanos, long restartNanos) {
-        return new HistoryChecker(lossNanos, restartNanos).run(ops);
+        return new HistoryChecker(lossNanos, restartNanos, true).run(ops);
+    }
+
+    /** The same where the indices of different keys have no order: reads are compared with those of the same key alone. */
+    public static Findings checkKeys(List<Op> ops, long lossNanos, long restartNanos) {
+        return new HistoryChecker(lossNanos, restartNanos, false).run(ops);
     }
 
     private boolean isBefore(Op op) {
@@ -62,7 +70,11 @@ public final class HistoryChecker {
             }
         }
         long[] backwards = new long[2];
-        countBackwards(ops, backwards);
+        if (wholeState) {
+            countBackwards(ops, backwards);
+        } else {
+            countBackwardsByKey(ops, backwards);
+        }
 
         Map<String, Op> survivors = survivors(readsByKey);
         long readLost = 0;
@@ -88,6 +100,10 @@ public final class HistoryChecker {
     }
 
     /** Reads that went back, in their key or in the state as a whole. */
+    private void countBackwardsByKey(List<Op> ops, long[] counts) {
+        ops.stream().collect(Collectors.groupingBy(Op::key)).values().forEach(ofKey -> countBackwards(ofKey, counts));
+    }
+
     private void countBackwards(List<Op> ops, long[] counts) {
         Verdict verdict = Histories.judge(ops);
         for (Verdict.Violation violation : verdict.violations()) {

@@ -50,6 +50,20 @@ class HistoryCheckerTest {
         assertEquals(List.of(), findings.examples());
     }
 
+    /** Reads of one key show that a second one had been written; where indices order one key only, they show nothing. */
+    @Test
+    void statesOfDifferentKeysAreComparedOnlyIfTheyHaveAnOrder() {
+        read("/a", 0, 1, 2, EPOCH_1 + 9);
+        read("/b", 2, 3, 1, EPOCH_1 + 5);
+        read("/b", 8, 9, 2, EPOCH_1 + 7);
+        read("/a", 11_000, 11_001, 2, EPOCH_1 + 9);
+        read("/b", 11_000, 11_001, 2, EPOCH_1 + 7);
+        assertTrue(check().readsBackwards() > 0);
+        assertTrue(HistoryChecker.checkKeys(ops, LOSS, RESTART).readsHold());
+        read("/b", 11_002, 11_003, 1, EPOCH_1 + 5);
+        assertFalse(HistoryChecker.checkKeys(ops, LOSS, RESTART).readsHold());
+    }
+
     @Test
     void overlappingReadsMayReturnEitherState() {
         read("/a", 0, 5, 2, EPOCH_1 + 2);
