@@ -58,15 +58,22 @@ type withBug struct {
 
 func (w withBug) Env() ([]string, error) {
 	env, err := w.subject.Env()
-	for i, e := range env {
-		if strings.HasPrefix(e, "LD_PRELOAD=") {
-			env[i] = "LD_PRELOAD=" + w.so
-		}
-	}
-	return append(env, "FI_BUG="+strconv.Itoa(w.bug)), err
+	return append(withShim(env, w.so), "FI_BUG="+strconv.Itoa(w.bug)), err
 }
 
-func TestPreloadSeededBugs(t *testing.T) {
+// withShim changes the shared object that a process gets.
+func withShim(env []string, so string) []string {
+	for i, e := range env {
+		if strings.HasPrefix(e, "LD_PRELOAD=") {
+			env[i] = "LD_PRELOAD=" + so
+		}
+	}
+	return env
+}
+
+// buggyShim compiles the shared object with the seeded bugs and the points at
+// which a process can be told to kill itself.
+func buggyShim(t *testing.T) string {
 	so := filepath.Join(t.TempDir(), "buggy.so")
 	sources, err := filepath.Glob("../preload/shim/*.c")
 	if err != nil {
@@ -76,6 +83,11 @@ func TestPreloadSeededBugs(t *testing.T) {
 	if out, err := exec.Command("gcc", args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	return so
+}
+
+func TestPreloadSeededBugs(t *testing.T) {
+	so := buggyShim(t)
 	for n := 1; n < len(bugs); n++ {
 		t.Run(strconv.Itoa(n)+" "+bugs[n], func(t *testing.T) {
 			hunt(t, func(root, live, mode string) (subject, error) {

@@ -16,18 +16,26 @@ import (
 	"cad/failure-injector/internal/opexec"
 )
 
-// TestPreloadKilled kills the process at a random moment, inside whatever it
-// does then. What was acknowledged has happened; the operation under way has
-// happened wholly or not at all; a second process goes on; then the power goes.
+// TestPreloadKilled kills the process behind a system call or a store into
+// shared memory, which the seed chooses. What was acknowledged has happened; the
+// operation under way has happened wholly or not at all; a second process goes
+// on; then the power goes.
 func TestPreloadKilled(t *testing.T) {
+	so := buggyShim(t)
+	killedOften(t, func(env []string, ops int, r *rand.Rand) ([]string, func(*opexec.Life)) {
+		env = append(withShim(env, so), fmt.Sprint("FI_KILL_AT=", 1+r.IntN(8*ops)))
+		return env, func(*opexec.Life) {}
+	})
+}
+
+func killedOften(t *testing.T, moment moment) {
 	seed := firstSeed()
 	count := max(*flagCount/2, 50)
-	t.Logf("%d sequences, first seed %d", count, seed)
 	root := scratch(t)
 	inside := 0
 	for k := range uint64(count) {
 		for _, mode := range []string{disk.Ext4, disk.Strict} {
-			d, unfinished, err := killed(root, mode, seed+k)
+			d, unfinished, err := killed(root, mode, seed+k, moment)
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v", seed+k, mode, err)
 			}
@@ -45,10 +53,70 @@ func TestPreloadKilled(t *testing.T) {
 	t.Logf("%d of %d processes were killed before their last operation; first seed %d", inside, 2*count, seed)
 }
 
-func killed(root, mode string, seed uint64) (difference string, unfinished bool, err error) {
+// What one process leaves half done, and what the next one does first.
+var halfDone = []struct{ ops, more string }{
+	{"o 0 f0 c 0 0 0; w 0 - - 0 300 1; f 0 - - 0 0 0; p 0 - - 50 20 2; p 0 - - 200 20 3; f 0 - - 0 0 0", "u 0 f0 - 0 0 0"},
+	{"o 0 f0 c 0 0 0; w 0 - - 0 300 1; f 0 - - 0 0 0; p 0 - - 50 20 2; p 0 - - 200 20 3; f 0 - - 0 0 0", "o 0 f1 c 0 0 0; v 0 f1 f0 0 0 0"},
+	{"o 0 f0 c 0 0 0; w 0 - - 0 300 1; f 0 - - 0 0 0; p 0 - - 50 20 2; p 0 - - 200 20 3; f 0 - - 0 0 0", "F 0 f0 w 0 20 3"},
+	{"o 0 f0 c 0 0 0; w 0 - - 0 300 1; f 0 - - 0 0 0; p 0 - - 50 20 2; p 0 - - 200 20 3; f 0 - - 0 0 0", "F 0 f0 a 0 20 3"},
+	{"o 0 f0 c 0 0 0; w 0 - - 0 300 1; f 0 - - 0 0 0; p 0 - - 50 20 2; p 0 - - 200 20 3; f 0 - - 0 0 0", "o 0 f0 r 0 0 0; M 0 - - 60 100 3"},
+	{"o 0 f0 c 0 0 0; w 0 - - 0 300 1; f 0 - - 0 0 0; p 0 - - 50 20 2; p 0 - - 200 20 3; f 0 - - 0 0 0", "o 0 f0 tr 0 0 0; w 0 - - 0 10 3"},
+	{"o 0 f0 c 0 0 0; w 0 - - 0 300 1; f 0 - - 0 0 0; u 0 f0 - 0 0 0; p 0 - - 50 20 2; p 0 - - 200 20 3; f 0 - - 0 0 0", ""},
+	{"o 0 f0 c 0 0 0; o 1 f1 c 0 0 0; f 1 - - 0 0 0; v 0 f0 f2 0 0 0", "o 0 f1 r 0 0 0; f 0 - - 0 0 0"},
+	{"o 0 f0 c 0 0 0; o 1 f1 c 0 0 0; f 1 - - 0 0 0; u 0 f0 - 0 0 0", "o 0 f1 r 0 0 0; f 0 - - 0 0 0"},
+	{"m 0 d0 - 0 0 0; s 0 f0 l0 0 0 0; D 0 . - 0 0 0", "D 0 . - 0 0 0"},
+	{"o 0 f0 c 0 0 0; w 0 - - 0 30 1; l 0 f0 f1 0 0 0; f 0 - - 0 0 0; D 0 . - 0 0 0", "u 0 f0 - 0 0 0; D 0 . - 0 0 0"},
+}
+
+// TestPreloadKilledAnywhere tries every point of short lives.
+func TestPreloadKilledAnywhere(t *testing.T) {
+	so, root := buggyShim(t), scratch(t)
+	lives := 0
+	for _, h := range halfDone {
+		ops, more := parse(t, h.ops), parse(t, h.more)
+		for _, mode := range []string{disk.Ext4, disk.Strict} {
+			for point := 1; ; point++ {
+				d, unfinished, err := killedThen(root, mode, ops, more, func(env []string) ([]string, func(*opexec.Life)) {
+					return append(withShim(env, so), fmt.Sprint("FI_KILL_AT=", point)), func(*opexec.Life) {}
+				})
+				if err != nil || d != "" {
+					t.Errorf("%s | %s, %s, point %d: %v%s", h.ops, h.more, mode, point, err, d)
+				}
+				lives++
+				if d != "" || !unfinished {
+					break
+				}
+			}
+		}
+	}
+	t.Logf("%d lives", lives)
+}
+
+func parse(t *testing.T, script string) []op {
+	var ops []op
+	for _, line := range strings.Split(script, ";") {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		var o op
+		if _, err := fmt.Sscanf(line, "%c %d %s %s %d %d %d", &o.kind, &o.h, &o.a, &o.b, &o.at, &o.size, &o.seed); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		o.a, o.b = strings.TrimPrefix(o.a, "-"), strings.TrimPrefix(o.b, "-")
+		ops = append(ops, o)
+	}
+	return ops
+}
+
+// A moment decides when a process dies that does so many operations: by its
+// environment, or by what is called at its first answer.
+type moment func(env []string, ops int, r *rand.Rand) ([]string, func(*opexec.Life))
+
+// killed lets the first seed's life end at a moment, and another begin.
+func killed(root, mode string, seed uint64, moment moment) (difference string, unfinished bool, err error) {
 	r := rand.New(rand.NewPCG(seed, 0x6b696c6c))
 	ops := slices.DeleteFunc(generate(seed), func(o op) bool {
-		// stdio is several operations; what mmap writes is not undone by a kill
+		// stdio is several operations, and so is a mapping that is synced
 		return slices.Contains([]byte{opCrash, opSyncAll, 'F', 'G', 'M', 'Y'}, o.kind)
 	})
 	for i := range ops { // a synchronous write is two operations too
@@ -56,6 +124,13 @@ func killed(root, mode string, seed uint64) (difference string, unfinished bool,
 			ops[i].b = strings.ReplaceAll(ops[i].b, "s", "")
 		}
 	}
+	more := slices.DeleteFunc(generate(seed+1<<32), func(o op) bool { return o.kind == opCrash || o.kind == opSyncAll })
+	more = more[:r.IntN(len(more))]
+	return killedThen(root, mode, ops, more, func(env []string) ([]string, func(*opexec.Life)) { return moment(env, len(ops), r) })
+}
+
+// killedThen carries out ops in a process that dies, and then more in another one.
+func killedThen(root, mode string, ops, more []op, dies func(env []string) ([]string, func(*opexec.Life))) (difference string, unfinished bool, err error) {
 	live := filepath.Join(root, "live")
 	s, err := makePreload(root, live, mode)
 	if err != nil {
@@ -67,20 +142,17 @@ func killed(root, mode string, seed uint64) (difference string, unfinished bool,
 	if err != nil {
 		return "", false, err
 	}
-	l, err := opexec.Begin(append(env, "OPEXEC_ACK=1"), live)
+	dying, first := dies(append(slices.Clone(env), "OPEXEC_ACK=1"))
+	l, err := opexec.Begin(dying, live)
 	if err != nil {
 		return "", false, err
 	}
 	defer l.End()
-	// The moment is counted from the first answer: before it, the process starts.
-	var kill *time.Timer
-	delay := time.Duration(r.Int64N(int64(600 * time.Microsecond)))
 	go l.Send(lines(ops))
 	acked := 0
 	for l.Out.Scan() && l.Out.Text() != "done" {
 		if acked++; acked == 1 {
-			kill = time.AfterFunc(delay, func() { l.Kill() })
-			defer kill.Stop()
+			first(l)
 		}
 	}
 	l.End()
@@ -103,8 +175,6 @@ func killed(root, mode string, seed uint64) (difference string, unfinished bool,
 	}
 
 	// Another process on the same disk; its handles are its own.
-	more := slices.DeleteFunc(generate(seed+1<<32), func(o op) bool { return o.kind == opCrash || o.kind == opSyncAll })
-	more = more[:r.IntN(len(more))]
 	second, err := opexec.Begin(env, live)
 	if err != nil {
 		return "", false, err

@@ -179,7 +179,8 @@ func (c *crash) finishName() {
 		// A new inode is not in the table yet: nothing of it can be durable
 		// but its name, and only by a sync, which has not been.
 		if id := max(p.id, id1); id != 0 {
-			c.append(record{kind: recAdd, dir1: p.dir1, name1: filepath.Base(path1), id: id})
+			target, _ := os.Readlink(path1) // "" of what is no symbolic link
+			c.append(record{kind: recAdd, dir1: p.dir1, name1: filepath.Base(path1), name2: target, id: id})
 		}
 	case p.kind == recDel && !same1:
 		c.append(record{kind: recDel, dir1: p.dir1, name1: filepath.Base(path1), id: p.id})
@@ -206,7 +207,7 @@ func (c *crash) finishSyncs() error {
 				return err
 			}
 			c.s.committed = max(c.s.committed, i.redoCommit)
-		} // else the file was unlinked and closed: nobody can tell
+		} // else a process outside removed it: its sync was not acknowledged
 		i.copying = 0
 	}
 	return nil

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "disk.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,14 @@ bool fi_bug(int n) {
     static int chosen = -1;
     if (chosen < 0) chosen = getenv("FI_BUG") ? atoi(getenv("FI_BUG")) : 0;
     return chosen == n;
+}
+
+void fi_point(void) {
+    static _Atomic long passed;
+    static long last = -1;
+    if (fi_state == NULL) return;
+    if (last < 0) last = getenv("FI_KILL_AT") ? atol(getenv("FI_KILL_AT")) : 0;
+    if (atomic_fetch_add(&passed, 1) + 1 == last) kill(getpid(), SIGKILL);
 }
 
 // Which handle wrote what, for the bug that syncs by handle.

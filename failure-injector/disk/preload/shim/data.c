@@ -8,7 +8,9 @@
 // under way; bytes appended while the flush runs are not covered by it.
 //
 // A copy is redone to its end by the next owner of the lock (or by `fi disk
-// crash`) if its process is killed inside it: a sync happens whole or not.
+// crash`) if its process is killed inside it: a sync happens whole or not. The
+// copy of a file without a name cannot be redone, so it replaces the old one
+// at once, or is not needed.
 #include "disk.h"
 
 #include <stdio.h>
@@ -152,6 +154,17 @@ bool fi_inode_lock(struct fi_inode *i, int fd) {
     return fi_lock(&i->lock, recover, &r);
 }
 
+// A copy whose process was killed can only be finished while the file is there
+// and is what it was.
+void fi_finish_copy(uint32_t id, int at, const char *path) {
+    struct fi_inode *i = &fi_state->inode[id];
+    if (i->kind != FI_FILE || !atomic_load(&i->copying)) return;
+    int fd = path ? (int)syscall(SYS_openat, at, path, O_RDONLY | O_CLOEXEC) : at;
+    if (fd < 0) return;
+    if (fi_inode_lock(i, fd)) fi_inode_unlock(i);
+    if (path) syscall(SYS_close, fd);
+}
+
 void fi_inode_unlock(struct fi_inode *i) {
     pthread_mutex_unlock(&i->lock);
 }
@@ -164,6 +177,11 @@ struct snapshot {
 static uint64_t size_of(int fd) {
     struct stat st;
     return fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+static uint64_t links_of(int fd) {
+    struct stat st;
+    return fstat(fd, &st) == 0 ? (uint64_t)st.st_nlink : 0;
 }
 
 static void begin(struct fi_inode *i, int fd, struct snapshot *s) {
@@ -180,8 +198,32 @@ static void begin(struct fi_inode *i, int fd, struct snapshot *s) {
         fold(&s->ranges, &i->taken);
 }
 
+// Nobody can open the file again. In ext4 mode this sync makes the loss of its
+// last name durable, so nobody can see its content after a crash either.
+static int end_nameless(struct fi_inode *i, int fd, uint64_t size) {
+    if (fi_state->mode == FI_MODE_EXT4) {
+        if (fi_names_lock()) fi_names_unlock(); // whoever took the name has recorded it
+        fi_commit(atomic_load(&fi_state->journal));
+        return 0;
+    }
+    char path[FI_PATH + 64], next[FI_PATH + 72];
+    fi_blob_path((uint32_t)(i - fi_state->inode), path, sizeof path);
+    snprintf(next, sizeof next, "%s.new", path);
+    int from = open_for_reading(fd), own = from;
+    if (from < 0) from = fd;
+    int to = (int)syscall(SYS_openat, AT_FDCWD, next, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int err = to < 0 ? errno : copy_data(from, to, 0, size);
+    if (err == 0 && syscall(SYS_ftruncate, to, size) != 0) err = errno;
+    if (to >= 0) syscall(SYS_close, to);
+    if (own >= 0) syscall(SYS_close, own);
+    if (err == 0 && syscall(SYS_renameat2, AT_FDCWD, next, AT_FDCWD, path, 0) != 0) err = errno;
+    if (err) fi_complain("cannot write the durable copy; the sync fails", next);
+    return err;
+}
+
 static int end(struct fi_inode *i, int fd, struct snapshot *s, uint64_t commit) {
     uint64_t live = size_of(fd);
+    if (links_of(fd) == 0) return end_nameless(i, fd, s->size < live ? s->size : live);
     i->redo.n = 0;
     fold(&i->redo, &s->ranges);
     atomic_store(&i->redo_size, s->size < live ? s->size : live);
@@ -200,6 +242,8 @@ static int end(struct fi_inode *i, int fd, struct snapshot *s, uint64_t commit) 
 int fi_sync_inode(uint32_t id, int fd, bool latency) {
     struct fi_inode *i = &fi_state->inode[id];
     struct snapshot s;
+    // What a killed process had done and not recorded comes before this sync.
+    if (atomic_load(&fi_state->pending.type) != 0 && fi_names_lock()) fi_names_unlock();
     uint64_t deadline = 0, upto = atomic_load(&fi_state->journal);
     int err = latency ? fi_gate(FI_OP_FSYNC, 0, &deadline) : 0;
     if (fi_dead()) return EIO;

@@ -36,6 +36,19 @@ extern int fi_user_fd;                // holds the user lock; closed by nobody
 bool fi_bug(int n);
 void fi_bug_note(uint32_t id, int fd, uint64_t start, uint64_t end);
 void fi_bug_ranges(uint32_t id, int fd, struct fi_extents *out);
+// A point at which the process can be told to kill itself (FI_KILL_AT): behind
+// every system call, and behind every store that another process may find.
+void fi_point(void);
+#define syscall(...) \
+    __extension__({ \
+        long fi_got = (syscall)(__VA_ARGS__); \
+        int fi_errno = errno; \
+        fi_point(); \
+        errno = fi_errno; \
+        fi_got; \
+    })
+#undef atomic_store
+#define atomic_store(at, value) (atomic_store_explicit(at, value, memory_order_seq_cst), fi_point())
 #else
 #define fi_bug(n) false
 #define fi_bug_note(id, fd, start, end) ((void)0)
@@ -64,6 +77,8 @@ bool fi_inode_lock(struct fi_inode *i, int fd);
 void fi_inode_unlock(struct fi_inode *i);
 void fi_mark(struct fi_extents *list, uint64_t start, uint64_t end);
 int fi_sync_inode(uint32_t id, int fd, bool latency);
+// Before a file goes out of reach, or changes unseen: path from at, or the descriptor at if it is NULL.
+void fi_finish_copy(uint32_t id, int at, const char *path);
 
 // names.c: what ends in _locked wants the names lock held.
 bool fi_names_lock(void);
@@ -74,6 +89,7 @@ uint32_t fi_adopt_locked(const char *path);
 uint32_t fi_inode_new_locked(const struct statx *sx);
 int fi_record_locked(enum fi_record type, uint32_t dir1, const char *name1, uint32_t dir2,
                      const char *name2, uint32_t id, uint32_t id2);
+int fi_record_add_locked(uint32_t dir, const char *name, uint32_t id, int at, const char *path);
 void fi_commit(uint64_t upto);
 bool fi_below_live(const char *path);
 

@@ -54,6 +54,8 @@ uint32_t fi_inode_new_locked(const struct statx *sx) {
     i->kind = S_ISDIR(sx->stx_mode) ? FI_DIR : S_ISLNK(sx->stx_mode) ? FI_SYMLINK : FI_FILE;
     i->mode = sx->stx_mode & 07777;
     fi_mutex_init(&i->lock);
+    // What somebody outside wrote before it was found is not synced.
+    if (i->kind == FI_FILE) fi_mark(&i->fresh, 0, sx->stx_size);
     _Atomic uint32_t *head = &fi_state->bucket[bucket(i->ino)];
     i->next = atomic_load(head);
     atomic_store(&fi_state->inodes, id); // a slot may leak in a kill here, never be shared
@@ -79,6 +81,17 @@ int fi_record_locked(enum fi_record type, uint32_t dir1, const char *name1, uint
     return 0;
 }
 
+// A name now is id; path (from at) leads to the object.
+int fi_record_add_locked(uint32_t dir, const char *name, uint32_t id, int at, const char *path) {
+    char target[FI_PATH] = "";
+    if (fi_state->inode[id].kind == FI_SYMLINK) {
+        ssize_t n = syscall(SYS_readlinkat, at, path, target, sizeof target - 1);
+        if (n < 0) return errno;
+        target[n] = 0;
+    }
+    return fi_record_locked(FI_REC_ADD, dir, name, 0, target, id, 0);
+}
+
 void fi_commit(uint64_t upto) {
     uint64_t old = atomic_load(&fi_state->committed);
     while (old < upto && !atomic_compare_exchange_weak(&fi_state->committed, &old, upto))
@@ -91,18 +104,26 @@ bool fi_below_live(const char *path) {
 }
 
 static uint32_t add_found(uint32_t dir, const char *path, const char *name, const struct statx *sx) {
-    char target[FI_PATH] = "";
-    if (S_ISLNK(sx->stx_mode)) {
-        ssize_t n = syscall(SYS_readlinkat, AT_FDCWD, path, target, sizeof target - 1);
-        if (n < 0) return 0;
-        target[n] = 0;
-    } else if (!S_ISDIR(sx->stx_mode) && !S_ISREG(sx->stx_mode)) {
+    if (!S_ISLNK(sx->stx_mode) && !S_ISDIR(sx->stx_mode) && !S_ISREG(sx->stx_mode))
         return 0; // sockets and fifos are not on the disk
-    }
     uint32_t id = fi_inode_new_locked(sx);
     if (id == 0) return 0;
-    fi_mark(&fi_state->inode[id].fresh, 0, sx->stx_size);
-    return fi_record_locked(FI_REC_ADD, dir, name, 0, target, id, 0) == 0 ? id : 0;
+    return fi_record_add_locked(dir, name, id, AT_FDCWD, path) == 0 ? id : 0;
+}
+
+// The same, stating the intent first: an inode in the table has a name in the journal.
+static uint32_t adopt_found(uint32_t dir, const char *path, const char *name, const struct statx *sx) {
+    struct fi_pending *p = &fi_state->pending;
+    p->id = 0;
+    p->journal = atomic_load(&fi_state->journal);
+    p->dir1 = dir;
+    p->dir2 = 0;
+    strcpy(p->path1, path);
+    p->path2[0] = 0;
+    atomic_store(&p->type, FI_REC_ADD);
+    uint32_t id = add_found(dir, path, name, sx);
+    atomic_store(&p->type, 0);
+    return id;
 }
 
 // Takes up what a process outside made: each component of the path that is not
@@ -120,7 +141,7 @@ uint32_t fi_adopt_locked(const char *path) {
         if (end == at + 1 || fi_statx(AT_FDCWD, part, AT_SYMLINK_NOFOLLOW, &sx) != 0) return 0;
         uint32_t child = fi_lookup(&sx);
         if (child == 0 && makedev(sx.stx_dev_major, sx.stx_dev_minor) == fi_state->dev)
-            child = add_found(id, part, part + at + 1, &sx);
+            child = adopt_found(id, part, part + at + 1, &sx);
         id = child;
         at = end;
     }
@@ -151,7 +172,7 @@ static void recover(void *unused) {
         // A link may have been refused because the name was taken: by another file.
         uint32_t id = fi_lookup(&sx);
         if (id && (p->id == 0 || p->id == id))
-            fi_record_locked(FI_REC_ADD, p->dir1, name1, 0, "", id, 0);
+            fi_record_add_locked(p->dir1, name1, id, AT_FDCWD, p->path1);
         else if (id == 0)
             add_found(p->dir1, p->path1, name1, &sx);
     } else if (!recorded && type == FI_REC_DEL && !same1) {

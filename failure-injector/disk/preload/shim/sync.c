@@ -29,27 +29,29 @@ static int sync_file(uint32_t id, const char *path) {
     return err;
 }
 
-static int scan(uint32_t dir, const char *path);
+static int walk(uint32_t dir, const char *path, bool record);
 
-static int scan_entry(uint32_t dir, const char *path, const char *name) {
-    char child[FI_PATH], target[FI_PATH] = "";
+static int visit(uint32_t dir, const char *path, const char *name, bool record) {
+    char child[FI_PATH];
     struct statx sx;
     if (snprintf(child, sizeof child, "%s/%s", path, name) >= (int)sizeof child) return ENAMETOOLONG;
     if (fi_statx(AT_FDCWD, child, AT_SYMLINK_NOFOLLOW, &sx) != 0) return errno == ENOENT ? 0 : errno;
     bool file = S_ISREG(sx.stx_mode), folder = S_ISDIR(sx.stx_mode), link = S_ISLNK(sx.stx_mode);
     if (!file && !folder && !link) return 0;
-    if (link && readlink(child, target, sizeof target - 1) < 0) return errno;
-    uint32_t id = fi_lookup(&sx);
-    if (id == 0) id = fi_inode_new_locked(&sx);
-    if (id == 0) return ENOSPC;
-    fi_state->inode[id].mode = sx.stx_mode & 07777;
-    int err = fi_record_locked(FI_REC_ADD, dir, name, 0, target, id, 0);
-    if (err == 0 && file) err = sync_file(id, child);
-    if (err == 0 && folder) err = scan(id, child);
+    errno = 0;
+    uint32_t id = record ? fi_lookup(&sx) : fi_adopt_locked(child);
+    if (id == 0) return record || errno == ENOENT ? 0 : ENOSPC; // what came after the first walk is not covered
+    int err = 0;
+    if (record) {
+        fi_state->inode[id].mode = sx.stx_mode & 07777;
+        err = fi_record_add_locked(dir, name, id, AT_FDCWD, child);
+        if (err == 0 && file) err = sync_file(id, child);
+    }
+    if (err == 0 && folder) err = walk(id, child, record);
     return err;
 }
 
-static int scan(uint32_t dir, const char *path) {
+static int walk(uint32_t dir, const char *path, bool record) {
     char buf[8192];
     int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return errno;
@@ -62,7 +64,7 @@ static int scan(uint32_t dir, const char *path) {
         for (long at = 0; err == 0 && at < n;) {
             struct linux_dirent64 *e = (void *)(buf + at);
             at += e->d_reclen;
-            if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) err = scan_entry(dir, path, e->d_name);
+            if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..")) err = visit(dir, path, e->d_name, record);
         }
     }
     syscall(SYS_close, fd);
@@ -72,9 +74,15 @@ static int scan(uint32_t dir, const char *path) {
 int fi_sync_all(void) {
     if (fi_dead()) return EIO;
     if (!fi_names_lock()) return EDEADLK;
+    // Everything gets its id and its record first: a scan that is cut short is void.
+    int err = walk(1, fi_state->live, false);
+    if (err) {
+        fi_names_unlock();
+        return err;
+    }
     fi_intend_locked(FI_REC_SCAN, NULL, NULL, 0, NULL);
-    int err = fi_record_locked(FI_REC_SCAN, 0, "", 0, "", 0, 0);
-    if (err == 0) err = scan(1, fi_state->live);
+    err = fi_record_locked(FI_REC_SCAN, 0, "", 0, "", 0, 0);
+    if (err == 0) err = walk(1, fi_state->live, true);
     fi_record_locked(err ? FI_REC_ABORT : FI_REC_END, 0, "", 0, "", 0, 0);
     if (err == 0) fi_commit(atomic_load(&fi_state->journal));
     fi_undone_locked();

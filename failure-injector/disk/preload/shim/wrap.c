@@ -247,8 +247,10 @@ static void before_stdio(const char *path, const char *mode) {
     struct statx sx;
     uint32_t id;
     if (mode[0] != 'r' || strchr(mode, '+'))
-        if (fi_statx(AT_FDCWD, path, 0, &sx) == 0 && (id = fi_lookup(&sx)) != 0)
+        if (fi_statx(AT_FDCWD, path, 0, &sx) == 0 && (id = fi_lookup(&sx)) != 0) {
+            fi_finish_copy(id, AT_FDCWD, path);
             atomic_fetch_or(&inode(id)->flags, FI_OPAQUE);
+        }
 }
 
 static void after_stdio(FILE *f, const char *mode) {
@@ -305,6 +307,7 @@ EXPORT FILE *fdopen(int fd, const char *mode) {
     FILE *f = real(fd, mode);
     uint32_t id = f ? fi_fd(fd, NULL) : 0;
     if (id && (mode[0] != 'r' || strchr(mode, '+'))) {
+        fi_finish_copy(id, fd, NULL);
         atomic_fetch_or(&inode(id)->flags, FI_OPAQUE);
         fi_trace_data('?', id, 0, NULL, 0, 0);
     }
@@ -605,6 +608,7 @@ EXPORT void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t at)
         return p;
     uint32_t id = fi_fd(fd, NULL);
     if (id == 0) return p;
+    fi_finish_copy(id, fd, NULL);
     atomic_fetch_or(&inode(id)->flags, FI_OPAQUE);
     fi_trace_data('?', id, 0, NULL, 0, 0);
     note_mapping(p, len, fd);
@@ -654,6 +658,7 @@ EXPORT int unlinkat(int at, const char *path, int flags) {
         uint32_t id = fi_place_child_locked(&p, &sx);
         err = fi_dead();
         if (err == 0) {
+            if (id) fi_finish_copy(id, p.dir, p.name);
             if (id) fi_intend_locked(FI_REC_DEL, &p, NULL, id, &sx);
             got = (int)syscall(SYS_unlinkat, p.dir, p.name, flags);
             err = errno;
@@ -696,7 +701,7 @@ static int make(int at, const char *path, const char *target, mode_t mode) {
             err = errno;
             if (got == 0 && fi_statx(p.dir, p.name, AT_SYMLINK_NOFOLLOW, &sx) == 0) {
                 uint32_t id = fi_inode_new_locked(&sx);
-                if (id) fi_record_locked(FI_REC_ADD, p.id, p.name, 0, target ? target : "", id, 0);
+                if (id) fi_record_add_locked(p.id, p.name, id, p.dir, p.name);
                 fi_trace_name(target ? '?' : 'M', &p, NULL, id);
             }
             fi_undone_locked();
@@ -747,7 +752,7 @@ EXPORT int linkat(int from, const char *old, int at, const char *path, int flags
             got = (int)syscall(SYS_linkat, from, old, p.dir, p.name, flags);
             err = errno;
             if (got == 0 && fi_bug(8)) id = fi_inode_new_locked(&sx);
-            if (got == 0 && id) fi_done_locked(FI_REC_ADD, &p, NULL, id, 0);
+            if (got == 0 && id) fi_record_add_locked(p.id, p.name, id, p.dir, p.name);
             if (got == 0) fi_trace_name(id ? 'L' : '?', &p, NULL, id);
             fi_undone_locked();
         }
@@ -771,6 +776,8 @@ static int rename_locked(struct fi_place *a, bool in_a, struct fi_place *b, bool
     bool both = in_a && in_b && ida != 0;
     enum fi_record type = flags & RENAME_EXCHANGE ? FI_REC_SWAP : FI_REC_MOVE;
     bool nothing = both && ida == idb; // two links of one file: rename does nothing
+    if (ida && !in_b) fi_finish_copy(ida, a->dir, a->name); // it leaves the disk
+    if (idb && !nothing && type == FI_REC_MOVE) fi_finish_copy(idb, b->dir, b->name);
     if (both && !nothing)
         fi_intend_locked(type, a, b, ida, &sa);
     else if (in_a && ida && !in_b)
