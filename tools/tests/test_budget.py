@@ -40,6 +40,15 @@ class BudgetTest(unittest.TestCase):
                                        "1 | b | tools | echo 4 passed, 0 failed")
         self.assertEqual((1, "7 passed, 2 failed, 0 skipped"), (code, last))
 
+    def test_names_of_failures_are_repeated_at_the_end(self):
+        for said in ("--- FAIL: TestDisk (1.9s)", "    FAILED testRoll : expected 1", "[ERROR]   GateTest.holds:12 no", "[err]: CAD: WAITAOF"):
+            with self.subTest(said):
+                code, _, out = self.run_parts(f"1 | a | tools | echo '{said}'; echo '1 passed, 1 failed'",
+                                              "1 | b | tools | echo '--- FAIL: never mind'; echo '1 passed, 0 failed'")
+                self.assertEqual(1, code)
+                self.assertIn("a: " + said.strip(), out[out.index("as the parts say"):])
+                self.assertNotIn("never mind", out[out.index("as the parts say"):])
+
     def test_exit_code_counts_even_when_the_line_is_green(self):
         code, last, _ = self.run_parts("1 | a | tools | echo 3 passed, 0 failed, 0 skipped; exit 3")
         self.assertEqual((1, "3 passed, 1 failed, 0 skipped"), (code, last))
