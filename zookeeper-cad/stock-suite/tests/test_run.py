@@ -58,7 +58,15 @@ class RunnerTest(unittest.TestCase):
                                       standalone_methods=lambda name: [])
         runner = suite.Runner(types.SimpleNamespace(jobs=1, timeout=1), lists)
         runner.jvm = lambda *_: outcomes.pop(0)
+        runner.put_aside = lambda *_: None
         return runner
+
+    def alone(self, *outcomes):
+        """What a class that failed once counts as when its further attempts end as `outcomes` say."""
+        fail = ("ran", [test("failed")])
+        runner = self.runner([fail, *outcomes])
+        first = runner.run_class("cad", "x.ATest", [], "b")
+        return suite.alone(runner, "cad", first, [], "b")
 
     def test_a_pass_without_cad_objects_is_no_pass_in_a_cad_mode(self):
         outcome = ("ran", [test("passed", cad=2), test("passed"), test("skipped")])
@@ -94,6 +102,22 @@ class RunnerTest(unittest.TestCase):
         self.assertEqual(1, self.runner([fail, ok]).run_class("stock", "x.ATest", [], "b")["failed"])
         line = self.runner([fail] * 3 + [ok], flaky={"ATest#a"}).run_class("stock", "x.ATest", [], "b")
         self.assertEqual((1, 3), (line["failed"], line["attempts"]))
+
+    def test_a_failure_beside_others_is_unsteady_only_after_two_passes_alone(self):
+        fail, ok = ("ran", [test("failed")]), ("ran", [test("passed", cad=1)])
+        line = self.alone(ok, ok)
+        self.assertFalse(suite.is_failure(line))
+        self.assertEqual(["a"], [t["test"] for t in line["unsteady"]])
+        for further in ([fail], [ok, fail], [ok, ("crashed", [])]):
+            with self.subTest(further):
+                self.assertTrue(suite.is_failure(self.alone(*further)))
+
+    def test_the_summary_names_what_is_unsteady(self):
+        ok = ("ran", [test("passed", cad=1)])
+        line, out = self.alone(ok, ok), io.StringIO()
+        with redirect_stdout(out):
+            self.assertEqual(0, suite.summary("cad", [line])["failed"])
+        self.assertIn("unsteady: ATest", out.getvalue())
 
     def test_a_class_that_is_left_out_is_not_run(self):
         line = self.runner([], skips={None: "rule"}).run_class("cad", "x.ATest", [], "b")
