@@ -60,4 +60,9 @@ record Cell(String claim, Mode mode, Mode over, Mix mix, Figure figure, int clie
     boolean hasTarget() {
         return target > 0;
     }
+
+    /** On how many starts of the systems its pairs are spread: a claim does not rest on one compilation. */
+    int starts() {
+        return hasTarget() ? 3 : 1;
+    }
 }

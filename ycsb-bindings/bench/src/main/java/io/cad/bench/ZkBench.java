@@ -119,35 +119,47 @@ public final class ZkBench {
         return Math.min(pairs, cell.pairs());
     }
 
-    /** Measures the missing pairs of cells that share systems and clients. */
+    /**
+     * Measures the missing pairs of cells that share systems and clients, an equal part of them on each start: what
+     * the compiler made of a process lasts as long as the process, and pairs of one start share it.
+     */
     private void measure(Path raw, List<Cell> group) throws Exception {
         Map<String, Cell> byId = new LinkedHashMap<>();
         for (Cell cell : group) {
             // Figures of one load share their slices; the one that wants more pairs decides.
             byId.merge(cell.id(), cell, (one, other) -> one.pairs() >= other.pairs() ? one : other);
         }
-        List<Cell> missing = new ArrayList<>();
-        for (Cell cell : byId.values()) {
-            List<PairResult> done = PairResult.load(raw, cell.id());
-            if (done.stream().anyMatch(pair -> !pair.setup().equals(setup))) {
-                throw new IllegalArgumentException(PairResult.file(raw, cell.id()) + " was measured with " + done.get(0).setup()
-                        + ", not with " + setup + "; give another --out");
+        int starts = byId.values().stream().mapToInt(Cell::starts).max().orElse(1);
+        for (int start = 1; start <= starts; start++) {
+            Map<Cell, Integer> missing = new LinkedHashMap<>();
+            for (Cell cell : byId.values()) {
+                List<PairResult> done = PairResult.load(raw, cell.id());
+                if (done.stream().anyMatch(pair -> !pair.setup().equals(setup))) {
+                    throw new IllegalArgumentException(PairResult.file(raw, cell.id()) + " was measured with " + done.get(0).setup()
+                            + ", not with " + setup + "; give another --out");
+                }
+                int until = pairsOf(cell) * start / starts;
+                if (done.size() < until) {
+                    missing.put(cell, until);
+                }
             }
-            if (done.size() < pairsOf(cell)) {
-                missing.add(cell);
+            if (!missing.isEmpty()) {
+                measure(raw, group, missing);
             }
         }
-        if (missing.isEmpty()) {
-            return;
-        }
+    }
+
+    /** @param missing how many pairs each cell has afterwards */
+    private void measure(Path raw, List<Cell> group, Map<Cell, Integer> missing) throws Exception {
         Set<Mode> modes = new LinkedHashSet<>();
-        missing.forEach(cell -> modes.addAll(List.of(cell.mode(), cell.over())));
+        missing.keySet().forEach(cell -> modes.addAll(List.of(cell.mode(), cell.over())));
+        int clients = missing.keySet().iterator().next().clients();
         boolean allocations = group.stream().anyMatch(cell -> cell.figure() == Cell.Figure.BYTES_PER_OP);
         Map<Mode, Subject> subjects = new EnumMap<>(Mode.class);
         try (RunDirectory run = RunDirectory.create(out, "run")) {
             for (Mode mode : modes) {
                 System.out.println("start " + mode.label() + ": " + mode.describe());
-                subjects.put(mode, Subject.start(run, mode, jars, fi, servers, missing.get(0).clients(), seed, allocations));
+                subjects.put(mode, Subject.start(run, mode, jars, fi, servers, clients, seed, allocations));
             }
             System.out.printf("warm up %d systems, %.0f s each%n", subjects.size(), plan.warmUpSeconds());
             // In turns, so that all compile under the same conditions.
@@ -156,14 +168,15 @@ public final class ZkBench {
                     subject.slice(Cell.Mix.HALF, plan.sliceSeconds());
                 }
             }
-            for (Cell cell : missing) {
-                measure(raw, cell, subjects.get(cell.mode()), subjects.get(cell.over()), subjects.values());
+            for (Map.Entry<Cell, Integer> one : missing.entrySet()) {
+                Cell cell = one.getKey();
+                measure(raw, cell, one.getValue(), subjects.get(cell.mode()), subjects.get(cell.over()), subjects.values());
             }
             run.closeAndDelete();
         }
     }
 
-    private void measure(Path raw, Cell cell, Subject subject, Subject over, Iterable<Subject> all) throws Exception {
+    private void measure(Path raw, Cell cell, int until, Subject subject, Subject over, Iterable<Subject> all) throws Exception {
         subject.setSyncLatency(cell.dial());
         over.setSyncLatency(cell.dial());
         // One unmeasured slice each: the first one after a change of load or dial still shows the old one.
@@ -173,7 +186,7 @@ public final class ZkBench {
         ours.add(ProcessHandle.current().pid());
         all.forEach(one -> ours.addAll(one.pids()));
         Random order = new Random(seed + cell.id().hashCode());
-        for (int pair = PairResult.load(raw, cell.id()).size(); pair < pairsOf(cell); pair++) {
+        for (int pair = PairResult.load(raw, cell.id()).size(); pair < until; pair++) {
             double machine = CpuMeter.ofMachine();
             double own = CpuMeter.ofProcesses(ours);
             long begin = System.nanoTime();
