@@ -19,6 +19,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -33,6 +35,8 @@ class RollingUpgradeTest {
     private static final int CLIENTS = 6;
     private static final int SESSIONS = 6;
     private static final int WRITES_BETWEEN = 100;
+    /** The jar of a server, and its release. */
+    private static final Pattern RELEASE = Pattern.compile("zookeeper-(\\d[\\d.]*)\\.jar");
 
     /** What a server runs: a name for reports, its jars and its cad.* lines. */
     private record Phase(String name, ServerBuild build, Map<String, String> cad) {
@@ -108,7 +112,10 @@ class RollingUpgradeTest {
     private void roll(ServerBuild first, List<Phase> phases, boolean leaderLast) throws Exception {
         try (RunDirectory run = RunDirectory.create("rolling-upgrade")) {
             ensemble = Ensemble.start(run, new EnsembleConfig(first, 3));
-            ensemble.servers().forEach(server -> running.put(server.id(), phases.get(0).name()));
+            for (ServerProcess server : ensemble.servers()) {
+                assertRuns(first, server);
+                running.put(server.id(), phases.get(0).name());
+            }
             try (AcknowledgedWrites writes = AcknowledgedWrites.start(ensemble.connectString(), CLIENTS);
                     LastingSessions lasting = new LastingSessions(ensemble.connectString(), SESSIONS)) {
                 load = writes;
@@ -122,6 +129,14 @@ class RollingUpgradeTest {
         }
     }
 
+    /** A class path with two releases on it would run either of them. */
+    private static void assertRuns(ServerBuild build, ServerProcess server) throws IOException {
+        String release = build.jars().stream().map(jar -> RELEASE.matcher(jar.getFileName().toString()))
+                .filter(Matcher::matches).map(jar -> jar.group(1)).findFirst().orElseThrow();
+        String says = server.fourLetterWord("srvr").lines().findFirst().orElse("");
+        assertTrue(says.startsWith("Zookeeper version: " + release + "-"), build.name() + ": " + says);
+    }
+
     private void enter(Phase phase, boolean leaderLast) throws Exception {
         ServerProcess leader = ensemble.awaitLeader(LIMIT);
         List<ServerProcess> order = new ArrayList<>(ensemble.servers());
@@ -133,6 +148,7 @@ class RollingUpgradeTest {
             server.reinstall(phase.build(), phase.cad());
             server.start();
             ensemble.awaitServing(LIMIT);
+            assertRuns(phase.build(), server);
             running.put(server.id(), phase.name());
             notePairings();
         }
