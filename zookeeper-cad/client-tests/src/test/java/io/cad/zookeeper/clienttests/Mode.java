@@ -34,6 +34,16 @@ enum Mode {
         return "leader".equals(cfg.get("cad.reads"));
     }
 
+    /** What was acknowledged is on the disks of a quorum. */
+    boolean keepsWhatWasAcknowledged() {
+        return isStock() || "immediate".equals(cfg.get("cad.durability"));
+    }
+
+    /** What somebody has read is on the disks of a quorum. */
+    boolean keepsWhatWasRead() {
+        return !"eventual".equals(cfg.get("cad.durability"));
+    }
+
     /** An ensemble of this many servers in this mode. */
     EnsembleConfig ensemble(int servers) throws IOException {
         ServerBuild build = ServerBuild.stock();

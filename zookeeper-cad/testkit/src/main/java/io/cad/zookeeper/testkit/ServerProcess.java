@@ -44,9 +44,14 @@ public final class ServerProcess implements AutoCloseable {
         this.build = config.build();
     }
 
+    /** The Java that servers run on: the one of the system property testkit.java, otherwise the one of this process. */
+    public static Path javaHome() {
+        return Path.of(System.getProperty("testkit.java", System.getProperty("java.home")));
+    }
+
     private List<String> command() {
         List<String> words = new ArrayList<>();
-        words.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        words.add(javaHome().resolve("bin/java").toString());
         words.addAll(jvmFlags);
         words.add("-Dlogback.configurationFile=" + directory.resolve("logback.xml"));
         // A server whose files are gone must not vote as if it were new; the marker below allows the first start.
