@@ -46,3 +46,13 @@ func TestPreloadProgramsMakeFilesElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// O_TRUNC empties a file whatever the descriptor may do with it.
+func TestPreloadEmptiedByAReader(t *testing.T) {
+	ops := parse(t, "o 0 f0 c 0 0 0; w 0 - - 0 300 1; f 0 - - 0 0 0; o 1 f0 Rt 0 0 0; f 1 - - 0 0 0; ! 0 - - 0 0 0")
+	for _, mode := range []string{disk.Ext4, disk.Strict} {
+		if d, err := check(makePreload, scratch(t), mode, ops); err != nil || d != "" {
+			t.Errorf("%s: %v%s", mode, err, d)
+		}
+	}
+}

@@ -34,6 +34,14 @@ static uint64_t size_of(int fd) {
 
 // ---------------------------------------------------------------- open, close
 
+// What O_TRUNC does, also through a descriptor that only reads.
+static int empty(int fd, int flags) {
+    if ((flags & O_ACCMODE) != O_RDONLY) return (int)syscall(SYS_ftruncate, fd, 0);
+    char self[64];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    return (int)syscall(SYS_truncate, self, 0);
+}
+
 // Empties an existing file under its lock, so that what was there counts as
 // changed before it is gone.
 static int open_truncating(int at, const char *path, int flags) {
@@ -49,7 +57,7 @@ static int open_truncating(int at, const char *path, int flags) {
     }
     fi_mark(&inode(id)->fresh, 0, size_of(fd));
     int err = fi_dead();
-    if (err == 0 && syscall(SYS_ftruncate, fd, 0) != 0 && (flags & O_ACCMODE) != O_RDONLY) err = errno;
+    if (err == 0 && empty(fd, flags) != 0) err = errno;
     if (err == 0) fi_trace_data('T', id, 0, NULL, 0, 0);
     fi_inode_unlock(inode(id));
     if (err == 0) return fd;

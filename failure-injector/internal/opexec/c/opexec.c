@@ -32,7 +32,7 @@ static uint64_t hash(const unsigned char *b, long len) { // FNV-1a
 }
 
 static int flags_of(const char *s) {
-    int f = strchr(s, 'w') ? O_WRONLY : O_RDWR;
+    int f = strchr(s, 'w') ? O_WRONLY : strchr(s, 'R') ? O_RDONLY : O_RDWR;
     if (strchr(s, 'c')) f |= O_CREAT;
     if (strchr(s, 'x')) f |= O_EXCL;
     if (strchr(s, 't')) f |= O_TRUNC;
