@@ -42,8 +42,9 @@ type Request struct {
 
 // Wan is about hosts on the switch, by number.
 type Wan struct {
-	Host, Holder int // plug, unplug
-	From, To     int // link
+	Host, Holder int    // plug, unplug
+	Device       string // plug: its name in the holder's network namespace
+	From, To     int    // link
 	Link         wan.Link
 }
 
@@ -341,7 +342,7 @@ func (s *server) wide(q Request) (any, error) {
 	}
 	switch q.Verb {
 	case "wan plug":
-		return true, s.wan.Plug(q.Wan.Host, q.Wan.Holder)
+		return true, s.wan.Plug(q.Wan.Host, q.Wan.Holder, q.Wan.Device)
 	case "wan unplug":
 		s.wan.Unplug(q.Wan.Host)
 	case "wan link":

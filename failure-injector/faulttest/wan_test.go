@@ -3,7 +3,9 @@
 package faulttest
 
 import (
+	"bufio"
 	"fmt"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -201,6 +203,41 @@ func TestWanLinks(t *testing.T) {
 	if ms := l.number("push", "millis"); ms < 1100 { // 2.4 Mbit, less what a queue holds
 		t.Errorf("300 kB at 2 Mbit/s took %d ms", ms)
 	}
+}
+
+// The machine itself talks to hosts, through no link, also to one that was off
+// and to those on the bridge of the same run.
+func TestWanMachine(t *testing.T) {
+	l := newWan(t)
+	l.fi(nil, "host", "add", "d", "--kind", "netns", "--net", "lan")
+	var all []struct{ Name, Address string }
+	l.fi(&all, "host", "list")
+	address := map[string]string{}
+	for _, h := range all {
+		address[h.Name] = h.Address
+	}
+	answers := func(name string) {
+		t.Helper()
+		conn, err := net.DialTimeout("tcp", address[name]+":7000", 20*time.Second)
+		fitest.Must(t, err)
+		defer conn.Close()
+		fmt.Fprintln(conn, "x")
+		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || line != "x\n" {
+			t.Errorf("host %s answers %q, %v", name, line, err)
+		}
+	}
+	for _, h := range []string{"b", "c", "d"} {
+		l.python("server-"+h, h, echo)
+		fitest.Await(t, "the server", func() bool { return l.count("server-"+h, "listening") == 1 })
+	}
+	l.link("--loss", "1") // between a and b only
+	answers("b")
+	answers("c")
+	answers("d")
+	l.fi(nil, "host", "crash", "b")
+	l.fi(nil, "host", "restart", "b")
+	fitest.Await(t, "the server", func() bool { return l.count("server-b", "listening") == 2 })
+	answers("b")
 }
 
 // The kinds of faults of hosts are the same on both networks.

@@ -133,10 +133,10 @@ func New(seed uint64) (*Switch, error) {
 	return s, nil
 }
 
-// Plug makes device eth0 in the network namespace of a process and joins it to
-// the switch as host n.
-func (s *Switch) Plug(n, holder int) error {
-	fd, err := openTun(holder)
+// Plug makes a device in the network namespace of a process and joins it to the
+// switch as host n.
+func (s *Switch) Plug(n, holder int, device string) error {
+	fd, err := openTun(holder, device)
 	if err != nil {
 		return fmt.Errorf("make a TUN device (needs /dev/net/tun and CAP_NET_ADMIN): %w", err)
 	}
@@ -150,7 +150,7 @@ func (s *Switch) Plug(n, holder int) error {
 }
 
 // openTun works on a thread of its own, which ends with the namespace it entered.
-func openTun(holder int) (fd int, err error) {
+func openTun(holder int, device string) (fd int, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -167,7 +167,7 @@ func openTun(holder int) (fd int, err error) {
 			return
 		}
 		var request *unix.Ifreq
-		if request, err = unix.NewIfreq("eth0"); err == nil {
+		if request, err = unix.NewIfreq(device); err == nil {
 			request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
 			err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
 		}

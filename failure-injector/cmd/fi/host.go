@@ -28,7 +28,7 @@ var hostVerbs = []verb{
 	{"add", "NAME... --kind loopback|netns [--net lan|wan]", "a host: the processes and disks that lose power together; netns: with a network, process numbers and a name of its own", hostAdd},
 	{"crash", "NAME... [--torn] [--seed N]", "power off: cut the links (netns), kill all processes, then their disks lose what was not synced", hostCrash},
 	{"restart", "NAME...", "power on: the host is there again, and its processes are started", hostRestart},
-	{"ssh", "NAME", "run an sshd in a netns host, and say how to log in; on network lan also from the machine itself", hostSSH},
+	{"ssh", "NAME", "run an sshd in a netns host, and say how to log in", hostSSH},
 	{"remove", "NAME", "kill its processes and forget it; its disks stay", hostRemove},
 	{"list", "", "all hosts", hostList},
 }
@@ -231,10 +231,22 @@ func plug(run disk.Run, lan host.Lan, h hostInfo) error {
 	if err := daemon.Start(run); err != nil {
 		return err
 	}
-	if err := daemon.Call(run, daemon.Request{Verb: "wan plug", Wan: &daemon.Wan{Host: h.Index, Holder: h.Holder.Pid}}, nil); err != nil {
+	if err := plugWan(run, h.Index, h.Holder.Pid, "eth0"); err != nil {
 		return err
 	}
-	return lan.Configure(h.Index, h.Holder.Pid, "eth0")
+	if err := lan.Configure(h.Index, h.Holder.Pid, "eth0"); err != nil {
+		return err
+	}
+	if !lan.MachineOnWan() {
+		if err := plugWan(run, host.Machine, os.Getpid(), lan.MachineDevice()); err != nil {
+			return err
+		}
+	}
+	return lan.Reach(h.Index)
+}
+
+func plugWan(run disk.Run, n, holder int, device string) error {
+	return daemon.Call(run, daemon.Request{Verb: "wan plug", Wan: &daemon.Wan{Host: n, Holder: holder, Device: device}}, nil)
 }
 
 // unplug takes a host off its network; nothing leaves it any more.

@@ -111,17 +111,15 @@ func hostSSH(c *call) error {
 	if err != nil {
 		return err
 	}
-	if h.Net == "lan" { // reachable from here: wait until it listens
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-			conn, err := net.DialTimeout("tcp", net.JoinHostPort(a.Address, fmt.Sprint(a.Port)), time.Second)
-			if err == nil {
-				conn.Close()
-				break
-			}
-			if time.Now().After(deadline) {
-				said, _ := os.ReadFile(store(c.run).LogPath(h.Name + "-sshd"))
-				return fmt.Errorf("sshd of host %s does not listen: %w: %s", h.Name, err, strings.TrimSpace(string(said)))
-			}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		conn, err := net.DialTimeout("tcp", net.JoinHostPort(a.Address, fmt.Sprint(a.Port)), time.Second)
+		if err == nil {
+			conn.Close()
+			break
+		}
+		if time.Now().After(deadline) {
+			said, _ := os.ReadFile(store(c.run).LogPath(h.Name + "-sshd"))
+			return fmt.Errorf("sshd of host %s does not listen: %w: %s", h.Name, err, strings.TrimSpace(string(said)))
 		}
 	}
 	return c.print(a, a.Command)
