@@ -48,6 +48,7 @@ public final class CadMetrics {
     private final Counter activeSetAdmissions;
     private final Summary promiseWait;
     private final Counter unconfirmedReads;
+    private final Summary sentAway;
 
     private final String[] causeNames = new String[Cause.values().length];
 
@@ -80,6 +81,7 @@ public final class CadMetrics {
         activeSetAdmissions = context.getCounter("cad_active_set_admissions");
         promiseWait = context.getSummary("cad_promise_wait_ms", DetailLevel.BASIC);
         unconfirmedReads = context.getCounter("cad_reads_unconfirmed");
+        sentAway = context.getSummary("cad_clients_sent_away", DetailLevel.BASIC);
     }
 
     public static CadMetrics get() {
@@ -183,6 +185,11 @@ public final class CadMetrics {
     /** The leader could not confirm its lease to a read elsewhere, whose connection is closed. */
     public void unconfirmedRead() {
         unconfirmedReads.add(1);
+    }
+
+    /** So many sessions that had waited for a lease were sent to another server at one moment. */
+    public void sentAway(int sessions) {
+        sentAway.add(sessions);
     }
 
     private static String name(Enum<?> label) {

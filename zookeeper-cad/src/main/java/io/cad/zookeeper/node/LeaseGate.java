@@ -84,14 +84,16 @@ public final class LeaseGate<T> {
         }
     }
 
-    /** Time has passed, or a lease was renewed. */
-    public void poll(long now) {
+    /**
+     * Time has passed, or a lease was renewed.
+     *
+     * @return of how many sessions requests were late
+     */
+    public int poll(long now) {
         if (lease.getAsBoolean()) {
             lastHeld = now;
         }
-        if (anyWaiting) {
-            passOrHandOver(now);
-        }
+        return anyWaiting ? passOrHandOver(now) : 0;
     }
 
     /** Whether there has been no lease for so long that a new client had better go elsewhere at once. */
@@ -113,7 +115,8 @@ public final class LeaseGate<T> {
         return from + wait + spread / 1024 * place;
     }
 
-    private synchronized void passOrHandOver(long now) {
+    private synchronized int passOrHandOver(long now) {
+        int sessions = 0;
         if (lease.getAsBoolean()) {
             for (Waiting<T> waiting : queue) {
                 next.accept(waiting.request);
@@ -121,12 +124,13 @@ public final class LeaseGate<T> {
             queue.clear();
             waitingSessions.clear();
         } else {
-            handOverLate(now);
+            sessions = handOverLate(now);
         }
         anyWaiting = !queue.isEmpty();
+        return sessions;
     }
 
-    private void handOverLate(long now) {
+    private int handOverLate(long now) {
         Set<Long> over = new HashSet<>();
         for (Iterator<Waiting<T>> all = queue.iterator(); all.hasNext();) {
             Waiting<T> waiting = all.next();
@@ -137,5 +141,6 @@ public final class LeaseGate<T> {
             }
         }
         waitingSessions.removeAll(over);
+        return over.size();
     }
 }

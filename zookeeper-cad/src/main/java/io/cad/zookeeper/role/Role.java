@@ -14,6 +14,7 @@ import io.cad.zookeeper.gate.ReplyContext;
 import io.cad.zookeeper.gate.ReplyPolicy;
 import io.cad.zookeeper.index.DirtyIndex;
 import io.cad.zookeeper.index.StateIndex;
+import io.cad.zookeeper.metrics.CadMetrics;
 import io.cad.zookeeper.node.LeaseGate;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -51,6 +52,8 @@ public abstract class Role implements Durability, Store.PersistedListener, Store
     private final Thread ticker;
     private final long began = System.nanoTime();
     private final List<LeaseGate<Request>> leaseGates = new CopyOnWriteArrayList<>();
+    /** The one of them where clients wait, and are sent away; null where reads need no lease. */
+    private volatile LeaseGate<Request> clients;
 
     private final ReentrantLock durableLock = new ReentrantLock();
     private final Condition durableMoved = durableLock.newCondition();
@@ -164,7 +167,8 @@ public abstract class Role implements Durability, Store.PersistedListener, Store
      * @param close ends the connection of a request that has waited for too long
      */
     public LeaseGate<Request> gateReads(Consumer<Request> next, Consumer<Request> close) {
-        return gate(CLOSING_SPREAD * config.noLeaseWait, next, close);
+        clients = gate(CLOSING_SPREAD * config.noLeaseWait, next, close);
+        return clients;
     }
 
     /** A gate whose late requests are spread over some time, in nanoseconds. */
@@ -183,7 +187,10 @@ public abstract class Role implements Durability, Store.PersistedListener, Store
     /** A lease may have been renewed. */
     protected void pollReads() {
         for (LeaseGate<Request> gate : leaseGates) {
-            gate.poll(System.nanoTime());
+            int late = gate.poll(System.nanoTime());
+            if (late > 0 && gate == clients) {
+                CadMetrics.get().sentAway(late);
+            }
         }
     }
 

@@ -10,10 +10,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.TimeoutException;
+import java.util.stream.Collectors;
 
 /** One ZooKeeper server as a process of its own, with its configuration, disk and log file. */
 public final class ServerProcess implements AutoCloseable {
@@ -244,6 +248,17 @@ public final class ServerProcess implements AutoCloseable {
     /** The metrics of {@code mntr}, without their prefix zk_. */
     public Map<String, String> metrics() throws IOException {
         return FourLetterWord.parseMntr(fourLetterWord("mntr"));
+    }
+
+    /** What the command {@code cad} answers, by field. */
+    public Map<String, String> cad() throws IOException {
+        return FourLetterWord.parseMntr(fourLetterWord("cad\n"));
+    }
+
+    /** The servers that a field of {@code cad} lists; none while the field is absent. */
+    public Set<Integer> cadServers(String field) throws IOException {
+        return Arrays.stream(cad().getOrDefault(field, "").split("[^0-9]+")).filter(id -> !id.isEmpty())
+                .map(Integer::valueOf).collect(Collectors.toCollection(TreeSet::new));
     }
 
     Map<String, String> metricsUnchecked() {

@@ -10,6 +10,8 @@ import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import org.apache.jute.BinaryInputArchive;
 import org.apache.jute.BinaryOutputArchive;
 import org.apache.jute.Record;
@@ -19,6 +21,7 @@ import org.apache.zookeeper.ZooDefs.OpCode;
 import org.apache.zookeeper.data.Stat;
 import org.apache.zookeeper.proto.ConnectRequest;
 import org.apache.zookeeper.proto.ConnectResponse;
+import org.apache.zookeeper.proto.ExistsRequest;
 import org.apache.zookeeper.proto.GetDataRequest;
 import org.apache.zookeeper.proto.GetDataResponse;
 import org.apache.zookeeper.proto.ReplyHeader;
@@ -34,7 +37,7 @@ import org.apache.zookeeper.proto.SyncResponse;
  * <p>Upstream's client hands each request to a second thread and back, and wakes it through a third channel. Where servers
  * and clients share two cores that took as much CPU as the leader, so that a benchmark measured its clients.
  */
-final class WireSession implements Session {
+public final class WireSession implements Session {
     private static final int LENGTH_BYTES = 4;
     /** Longer than any reply of the load. */
     private static final int BUFFER_BYTES = 1 << 16;
@@ -47,17 +50,45 @@ final class WireSession implements Session {
     /**
      * @param connectString address and port of one server
      * @param timeout of the session, which somebody has to {@link #ping} meanwhile
+     * @throws EOFException when the server closes the connection instead
      */
-    WireSession(String connectString, Duration timeout) throws IOException {
+    public WireSession(String connectString, Duration timeout) throws IOException {
+        this(connectString);
+        askForSession(timeout);
+        awaitSession();
+    }
+
+    /** Connects only. */
+    private WireSession(String connectString) throws IOException {
         int colon = connectString.lastIndexOf(':');
         channel = SocketChannel.open(new InetSocketAddress(connectString.substring(0, colon),
                 Integer.parseInt(connectString.substring(colon + 1))));
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+    }
+
+    /** Many sessions at once: a server opens them in less time than one after the other. */
+    static List<WireSession> openAll(int count, String connectString, Duration timeout) throws IOException {
+        List<WireSession> sessions = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            WireSession session = new WireSession(connectString);
+            sessions.add(session);
+            session.askForSession(timeout);
+        }
+        for (WireSession session : sessions) {
+            session.awaitSession();
+        }
+        return sessions;
+    }
+
+    private void askForSession(Duration timeout) throws IOException {
         send(null, new ConnectRequest(0, 0, (int) timeout.toMillis(), 0, new byte[16], false));
+    }
+
+    private void awaitSession() throws IOException {
         ConnectResponse session = new ConnectResponse();
         session.deserialize(receive(), "session");
         if (session.getTimeOut() <= 0) {
-            throw new IOException(connectString + " refused a session");
+            throw new IOException("the server refused a session");
         }
     }
 
@@ -87,6 +118,26 @@ final class WireSession implements Session {
     synchronized void ping() throws KeeperException, IOException {
         send(new RequestHeader(ClientCnxn.PING_XID, OpCode.ping), null);
         check(ClientCnxn.PING_XID, "ping", receive());
+    }
+
+    /** Sends a read without waiting for its reply. */
+    synchronized void ask(String path) throws IOException {
+        send(new RequestHeader(++xid, OpCode.exists), new ExistsRequest(path, false));
+    }
+
+    /**
+     * Waits until the server closes the connection.
+     *
+     * @return how many replies came before
+     */
+    synchronized int awaitEnd() throws IOException {
+        for (int replies = 0;; replies++) {
+            try {
+                receive();
+            } catch (EOFException e) {
+                return replies;
+            }
+        }
     }
 
     private void call(int type, String path, Record request, Record reply) throws KeeperException, IOException {
