@@ -321,6 +321,11 @@ public final class Leadership implements LeaderCore.Actions, LeaderLease.Actions
         return members == null ? new TreeMap<>() : members.members();
     }
 
+    /** The servers that were too slow for the set and have not kept up for long enough since. */
+    public synchronized Set<Long> onProbation() {
+        return members == null ? new TreeSet<>() : members.onProbation();
+    }
+
     // ---- actions and history
 
     @Override

@@ -331,6 +331,11 @@ public final class LeaderRole extends Role implements Leadership.Shell {
         return servers;
     }
 
+    /** The servers that were told to leave it because they were slow, and may not come back yet. */
+    public Set<Long> onProbation() {
+        return leadership.onProbation();
+    }
+
     /** How many followers may answer reads. */
     public int activeFollowers() {
         return leadership.members().size();

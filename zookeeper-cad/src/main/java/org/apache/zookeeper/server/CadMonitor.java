@@ -74,6 +74,7 @@ public final class CadMonitor {
             leader.persistedByServer().forEach((server, at) -> persisted.put(Long.toString(server), index(at)));
             fields.put("persisted_by_server", persisted);
             fields.put("active_set", leader.activeSet());
+            fields.put("on_probation", leader.onProbation());
         }
         fields.put("lease_ms", leaseMillis(role));
         fields.put("may_answer_reads", role.mayRead());

@@ -9,9 +9,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.cad.jepsen.checker.Report;
 import io.cad.jepsen.checker.Verdict;
 import io.cad.zookeeper.testkit.load.LoadSpec;
+import io.cad.zookeeper.testkit.machine.NetnsHosts;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -40,13 +42,13 @@ class FiguresTest {
         private List<ServerProcess> cast;
 
         Scene(String[] mode, String... more) throws Exception {
-            this(false, mode, more);
+            this(plain -> plain, mode, more);
         }
 
-        Scene(boolean clocks, String[] mode, String... more) throws Exception {
+        Scene(UnaryOperator<NetnsHosts> special, String[] mode, String... more) throws Exception {
             List<String> pairs = new ArrayList<>(List.of(mode));
             pairs.addAll(List.of(more));
-            run = new HostRun("figure", new LoadSpec(1, 1, 8, 0, 0, 0, 1), clocks, pairs.toArray(String[]::new));
+            run = new HostRun("figure", new LoadSpec(1, 1, 8, 0, 0, 0, 1), special, pairs.toArray(String[]::new));
         }
 
         Scene start() throws Exception {
@@ -223,7 +225,7 @@ class FiguresTest {
     /** S5's clock is so slow that the leader removes it before it marks itself out: what the bound on clocks excludes. */
     @Test
     void figure5iAFollowerRemovedBeforeItMarksItselfOutAnswersOldReads() throws Exception {
-        try (Scene scene = new Scene(true, ORCA).start()) {
+        try (Scene scene = new Scene(NetnsHosts::withClocks, ORCA).start()) {
             scene.run.hosts.setClockRate(scene.s(5).id(), 0.02);
             assertEquals(OptionalLong.of(OLD), cutOff(scene));
             isConvicted(scene);
@@ -232,7 +234,7 @@ class FiguresTest {
 
     @Test
     void figure5iWithAClockWithinTheBoundItMarksItselfOutFirst() throws Exception {
-        try (Scene scene = new Scene(true, ORCA).start()) {
+        try (Scene scene = new Scene(NetnsHosts::withClocks, ORCA).start()) {
             scene.run.hosts.setClockRate(scene.s(5).id(), 0.92);
             assertEquals(OptionalLong.empty(), cutOff(scene));
             holds(scene);

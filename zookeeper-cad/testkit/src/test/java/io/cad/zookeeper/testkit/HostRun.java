@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.UnaryOperator;
 import java.util.stream.Collectors;
 import org.apache.zookeeper.ZooKeeper;
 import org.junit.jupiter.api.Assumptions;
@@ -33,18 +34,15 @@ final class HostRun implements AutoCloseable {
 
     /** Lays out the servers and starts none; the pairs are names and values of settings. */
     HostRun(String name, LoadSpec spec, String... pairs) throws Exception {
-        this(name, spec, false, pairs);
+        this(name, spec, plain -> plain, pairs);
     }
 
-    /** @param clocks whether the servers' clocks can be set wrong */
-    HostRun(String name, LoadSpec spec, boolean clocks, String... pairs) throws Exception {
+    /** @param special what the hosts must be able to do beyond being cut off and losing their power */
+    HostRun(String name, LoadSpec spec, UnaryOperator<NetnsHosts> special, String... pairs) throws Exception {
         this.spec = spec;
         directory = RunDirectory.create(name);
-        hosts = new NetnsHosts(directory.path().resolve("injector"), false, spec.seed());
+        hosts = special.apply(new NetnsHosts(directory.path().resolve("injector"), false, spec.seed()));
         directory.onClose(hosts);
-        if (clocks) {
-            hosts.withClocks();
-        }
         EnsembleConfig config = new EnsembleConfig(ServerBuild.product(), SERVERS).machines(hosts)
                 // Who cannot reach a leader that is heard by others tries for the first limit.
                 .cfg("initLimit", "20").cfg("syncLimit", "4");

@@ -32,6 +32,7 @@ public final class NetnsHosts implements Machines, AutoCloseable {
     private final boolean torn;
     private long seed;
     private boolean clocks;
+    private String network = "lan";
 
     /**
      * Makes no host yet; {@link #close} ends all of them.
@@ -76,6 +77,21 @@ public final class NetnsHosts implements Machines, AutoCloseable {
         return this;
     }
 
+    /** Lets the links between servers that are made from now on be slow; every packet passes through a program for it. */
+    public NetnsHosts withLinks() {
+        network = "wan";
+        return this;
+    }
+
+    /**
+     * What two servers send to one another is late, in both directions, and so many bits leave in a second; clients are
+     * as near as before. Until {@link #heal}.
+     */
+    public void slowDown(int one, int other, Duration delay, long bitsPerSecond) {
+        fi.call("net", "link", "--from", host(one), "--to", host(other), "--both", "--delay", delay.toMillis() + "ms",
+                "--rate", Long.toString(bitsPerSecond));
+    }
+
     /** How many seconds all clocks of a server show in one, from now on. */
     public void setClockRate(int id, double rate) {
         fi.call("clock", "set", host(id), "--clock", "all", "--rate", Double.toString(rate));
@@ -96,14 +112,14 @@ public final class NetnsHosts implements Machines, AutoCloseable {
         fi.call("net", "partition", "isolate", "--host", host(id));
     }
 
-    /** Takes every block back. */
+    /** Takes every block back, and makes all links quick again. */
     public void heal() {
         fi.call("net", "heal");
     }
 
     @Override
     public Machine create(int id, Path home) throws IOException {
-        JsonNode added = json(fi.call("host", "add", host(id), "--kind", "netns"));
+        JsonNode added = json(fi.call("host", "add", host(id), "--kind", "netns", "--net", network));
         if (clocks) {
             fi.call("clock", "create", host(id));
         }
