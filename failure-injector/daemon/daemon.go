@@ -101,11 +101,11 @@ func Call(run disk.Run, q Request, out any) error {
 		return err
 	}
 	defer c.Close()
-	if err := json.NewEncoder(c).Encode(q); err != nil {
-		return err
-	}
 	var r Response
-	if err := json.NewDecoder(bufio.NewReader(c)).Decode(&r); err != nil {
+	if err := exchange(c, q, &r); err != nil {
+		if ended(run) {
+			return fmt.Errorf("%w any more: it ended before it answered (see %s)", ErrNotRunning, filepath.Join(string(run), "daemon.log"))
+		}
 		return fmt.Errorf("the daemon did not answer (see %s): %w", filepath.Join(string(run), "daemon.log"), err)
 	}
 	if r.InUse {
@@ -118,6 +118,31 @@ func Call(run disk.Run, q Request, out any) error {
 		return nil
 	}
 	return json.Unmarshal(r.Result, out)
+}
+
+func exchange(c net.Conn, q Request, r *Response) error {
+	if err := json.NewEncoder(c).Encode(q); err != nil {
+		return err
+	}
+	return json.NewDecoder(bufio.NewReader(c)).Decode(r)
+}
+
+// ended waits for the end of a daemon that hung up, at most a second; a killed
+// one still takes connections for a moment.
+func ended(run disk.Run) bool {
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		c, err := dial(run)
+		if err != nil {
+			return errors.Is(err, ErrNotRunning)
+		}
+		var r Response
+		err = exchange(c, Request{Verb: "ping"}, &r)
+		c.Close()
+		if err == nil {
+			return false
+		}
+	}
+	return false
 }
 
 // Start runs a daemon in the background, if none runs, and waits until it answers.

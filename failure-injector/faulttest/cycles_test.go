@@ -45,9 +45,9 @@ func TestThousandsOfHosts(t *testing.T) {
 		}
 		l.fi(nil, append(start, "--", "sleep", "1000")...)
 		if network == "wan" {
-			l.fi(nil, "net", "link", "h0", "h1", "--delay", "5ms")
+			l.fi(nil, "net", "link", "--from", "h0", "--to", "h1", "--delay", "5ms")
 		} else {
-			l.fi(nil, "net", "block", "h0", "h1")
+			l.fi(nil, "net", "block", "--from", "h0", "--to", "h1")
 		}
 		switch round % 4 {
 		case 0:

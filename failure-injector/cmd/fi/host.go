@@ -29,7 +29,7 @@ var hostVerbs = []verb{
 	{"crash", "NAME... [--torn] [--seed N]", "power off: cut the links (netns), kill all processes, then their disks lose what was not synced", hostCrash},
 	{"restart", "NAME...", "power on: the host is there again, and its processes are started", hostRestart},
 	{"ssh", "NAME", "run an sshd in a netns host, and say how to log in", hostSSH},
-	{"remove", "NAME", "kill its processes and forget it; its disks stay", hostRemove},
+	{"remove", "NAME...", "kill its processes and forget it; its disks stay", hostRemove},
 	{"list", "", "all hosts", hostList},
 }
 
@@ -471,10 +471,6 @@ func hostRestart(c *call) error {
 }
 
 func hostRemove(c *call) error {
-	if err := c.parse(1); err != nil {
-		return err
-	}
-	name := c.args[0]
 	hosts, procs, _, err := c.hosts()
 	if err != nil {
 		return err
@@ -495,18 +491,24 @@ func hostRemove(c *call) error {
 			return err
 		}
 	}
-	if err := os.Remove(hostPath(c.run, name)); err != nil {
-		return err
-	}
-	if hosts[0].Kind == isolated {
-		if err := dropBlocks(c.run, name); err != nil {
+	var names []string
+	for _, h := range hosts {
+		if err := os.Remove(hostPath(c.run, h.Name)); err != nil {
 			return err
 		}
+		if h.Kind == isolated {
+			if err := dropBlocks(c.run, h.Name); err != nil {
+				return err
+			}
+		}
+		names = append(names, h.Name)
+	}
+	if slices.ContainsFunc(hosts, func(h hostInfo) bool { return h.Kind == isolated }) {
 		if err := writeNames(c.run); err != nil {
 			return err
 		}
 	}
-	return c.print(map[string]string{"name": name}, "host "+name+" is gone; its disks stay")
+	return c.print(map[string][]string{"removed": names}, "gone: "+strings.Join(names, ", ")+"; disks stay")
 }
 
 func hostList(c *call) error {
