@@ -292,6 +292,28 @@ cad_start_server "appendonly yes appendfsync everysec cad-durability cad cad-hol
         r debug set-active-expire 1
     }
 
+    test "CAD: what was evicted is absent only when that is durable; a held reply keeps what it shows (io-threads $threads)" {
+        r flushall
+        for {set j 0} {$j < 40} {incr j} {r set old:$j [string repeat $j 5000]}
+        cad_stall
+        r set shown [string repeat x 5000]
+        set rd [redis_deferring_client]
+        $rd get shown
+        assert_equal held [cad_outcome $rd 0]
+        # Too little for anything: all 41 keys go.
+        set evicted [s evicted_keys]
+        r config set maxmemory-policy allkeys-random maxmemory 1
+        wait_for_condition 500 10 {[s evicted_keys] == $evicted + 41} else {fail "[s evicted_keys] keys were evicted"}
+        r config set maxmemory 0
+        assert_equal 0 [cad_readable $rd 20]
+        assert_equal {} [held_reply get old:1]
+        assert_equal [string repeat x 5000] [$rd read]
+        $rd close
+        cad_stall
+        assert_equal {} [prompt_reply get old:1]
+        cad_fault
+    }
+
     test "CAD: demotion closes what is held, unsent (io-threads $threads)" {
         cad_stall
         r set k v8
