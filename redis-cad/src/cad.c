@@ -7,6 +7,7 @@
 
 struct cadConfig cad_config;
 struct cadState cad;
+int cad_watching;
 
 configEnum cad_durability_enum[] = {
     {"off", CAD_OFF}, {"eventual", CAD_EVENTUAL}, {"cad", CAD_CAD}, {"immediate", CAD_IMMEDIATE}, {NULL, 0},
@@ -48,6 +49,7 @@ void cadStampingChanged(void) {
     int now = cad_config.durability >= CAD_CAD || (cad_config.durability != CAD_OFF && cad.strict_clients > 0);
     if (now && !cad.stamping && cad.mastering) cadBeginHistory();
     cad.stamping = now;
+    cad_watching = now || (cad_config.durability != CAD_OFF && cad_config.replication == CAD_REPL_SYNC);
 }
 
 /* cad-durability or cad-replication has a new value. Replies that are held stay held until they are durable;
@@ -70,7 +72,7 @@ void cadBeginHistory(void) {
     cad.tail = server.master_repl_offset;
     for (int j = 0; j < server.dbnum; j++) cad.db_tail[j] = cad.tail;
     cadIndexRaiseBarrier(cad.index, cad.tail);
-    cadWindowReset();
+    cadWindowReset(cad.tail);
     if (!cad.mastering) cad.durable = cad.copied = 0;
     cad.mastering = 1;
     cadDurableAdvance();

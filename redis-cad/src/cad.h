@@ -44,7 +44,7 @@ void cadBeforeSleep(void);
 int cadSettingsFit(const char **err);
 int cadModeChanged(const char **err);
 #define CAD_DISK_ERROR 100 /* Beside stock's DISK_ERROR_TYPE_... */
-int cadDiskLow(void);
+extern int cad_disk_low; /* Less than cad-disk-reserve is free. */
 char *cadDiskMessage(void);
 int cadNodesChanged(const char **err);
 char *cadInfo(char *info);
@@ -67,6 +67,7 @@ long long cadAofFsyncedOffset(void);
 /* cad_read.c */
 void cadStampUpdate(int db, struct redisObject **argv, int argc, int target);
 int cadRefusesReadNow(struct client *c);
+extern int cad_watching; /* Some connection's replies may have to wait: commands are looked at. */
 void cadFindBefore(struct client *c, cadExecution *x);
 void cadHoldAfter(struct client *c, cadExecution *x);
 void cadAfterUnblock(struct client *c);
@@ -76,14 +77,16 @@ static inline int cadIsOff(void) { return cad_config.durability == CAD_OFF; }
 static inline void cadStamp(int db, struct redisObject **argv, int argc, int target) {
     if (!cadIsOff()) cadStampUpdate(db, argv, argc, target);
 }
-static inline int cadRefusesRead(struct client *c) { return !cadIsOff() && cadRefusesReadNow(c); }
+static inline int cadRefusesRead(struct client *c) { return server.masterhost && !cadIsOff() && cadRefusesReadNow(c); }
 static inline void cadBeforeCommand(struct client *c, cadExecution *x) {
     x->active = 0;
-    if (!cadIsOff()) cadFindBefore(c, x);
+    if (cad_watching) cadFindBefore(c, x);
 }
 static inline void cadAfterCommand(struct client *c, cadExecution *x) {
     if (x->active) cadHoldAfter(c, x);
 }
+
+static inline int cadDiskLow(void) { return cad_disk_low && !cadIsOff(); }
 
 /* cad_hold.c */
 void cadHoldForget(struct client *c);

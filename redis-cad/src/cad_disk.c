@@ -11,7 +11,7 @@
 
 #define LOOK_US 100000
 
-static int low;
+int cad_disk_low;
 
 /* Every few ms; looks at the disk ten times a second. */
 void cadDiskLook(void) {
@@ -21,14 +21,12 @@ void cadDiskLook(void) {
     if (now - looked < LOOK_US && looked) return;
     looked = now;
     if (statvfs(server.aof_dirname, &disk) == -1) return;
-    int was = low;
-    low = (unsigned long long)disk.f_bavail * disk.f_frsize < cad_config.disk_reserve;
-    if (low && !was)
+    int was = cad_disk_low;
+    cad_disk_low = (unsigned long long)disk.f_bavail * disk.f_frsize < cad_config.disk_reserve;
+    if (cad_disk_low && !was)
         serverLog(LL_WARNING, "Less than cad-disk-reserve is free on the disk of %s: writes are refused.", server.aof_dirname);
-    if (!low && was) serverLog(LL_NOTICE, "The disk has more than cad-disk-reserve free again: writes are accepted.");
+    if (!cad_disk_low && was) serverLog(LL_NOTICE, "The disk has more than cad-disk-reserve free again: writes are accepted.");
 }
-
-int cadDiskLow(void) { return low && cad_config.durability != CAD_OFF; }
 
 sds cadDiskMessage(void) {
     return sdscatfmt(sdsempty(),

@@ -14,22 +14,34 @@
 #include "bio.h"
 #include "cad_state.h"
 
-static int wanted;          /* A flush was asked for. */
+static int wanted;          /* A flush was asked for, */
+static long long asked_at;  /* the last time then, monotonic us. */
 static int syncing;         /* The local part of a round has not ended. */
 static long long sync_began; /* When it began, monotonic us. */
 static int in_background;   /* The timer asks for one. */
-static long long asked;     /* Offset of the last round that the replicas were asked for ... */
-static long long asked_at;  /* ... and when, monotonic us. */
+static struct {
+    long long upto;  /* It covers what precedes this offset. */
+    long long began; /* Monotonic us. */
+    int others;      /* Replicas were asked. */
+} flush_round;       /* The last one that this master began. */
+static long long advanced_from = -1; /* D takes account of this much persisted here. */
 static long long copies_asked, copies_asked_at; /* The same for copies in memory. */
 #define ROUND_LOST_US 100000 /* A replica may be gone; ask again after that. */
+#define MASTER_ASKS_US 1000000 /* A master that has been silent for that long does not ask. */
 
-void cadFlushAsk(void) { wanted = 1; }
+/* The master asks for a round. */
+void cadFlushAsk(void) {
+    wanted = 1;
+    asked_at = getMonotonicUs();
+}
 
 /* D follows what is persisted here and on the replicas. It never moves back, nor does the
  * offset that a majority has in memory. */
 void cadDurableAdvance(void) {
     if (!cad.mastering || server.aof_state != AOF_ON) return;
-    long long durable = cadReplPersisted(cadPersistedOffset());
+    advanced_from = cadPersistedOffset();
+    long long durable = cadReplPersisted(advanced_from);
+    cadWindowDurable(durable);
     long long copied = cad_config.replication == CAD_REPL_SYNC ? cadReplCopied(cad.tail) : -1;
     if (durable <= cad.durable && copied <= cad.copied) return;
     if (cad.copied < copied) cad.copied = copied;
@@ -77,48 +89,65 @@ static int undurable(void) { return server.masterhost ? pendingHere() : cad.tail
 
 /* Acknowledgements wait for copies: ask for reports, one round at a time. */
 static void askForCopies(void) {
-    long long now = getMonotonicUs();
     if (server.masterhost || !cadHoldNeedsCopies()) return;
+    long long now = getMonotonicUs();
     if (copies_asked > cad.copied && now - copies_asked_at <= ROUND_LOST_US) return;
     if (!cadReplAskCopied()) return;
     copies_asked = cad.tail;
     copies_asked_at = now;
 }
 
+/* What began last has not ended. A replica knows only of its own disk. */
+static int underWay(long long now) {
+    return syncing || (!server.masterhost && flush_round.others && flush_round.upto > cad.durable &&
+                       now - flush_round.began <= ROUND_LOST_US);
+}
+
+static int inBackgroundNow(void) {
+    int ticked = in_background;
+    in_background = 0;
+    if (ticked) return 1;
+    return !server.masterhost && cad_config.durability >= CAD_CAD && undurable() &&
+           (cad_config.flush_interval == 0 || cad.tail - flush_round.upto > (long long)cad_config.flush_bytes);
+}
+
+static void beginRound(long long now) {
+    wanted = 0;
+    if (pendingHere()) {
+        cad.flush_rounds++;
+        syncHere();
+    }
+    if (server.masterhost) return;
+    flush_round.upto = cad.tail;
+    flush_round.began = now;
+    flush_round.others = cad_config.nodes > 1 && cadReplAskFlush();
+}
+
 /* Before the append only file is written, and hence before replies are. */
 void cadFlushBeforeSleep(void) {
     /* After a failed sync nothing helps but a rewrite, see cadAofActOnError. */
     if (server.aof_state == AOF_OFF || cadPersistError()) return;
-    cadDurableAdvance();
+    /* What the replicas report moves D when it arrives. */
+    if (cadPersistedOffset() != advanced_from || cad_config.replication == CAD_REPL_SYNC) cadDurableAdvance();
     askForCopies();
-    int now = wanted || cadHoldNeedsDurable() || in_background ||
-              (!server.masterhost && cad_config.durability >= CAD_CAD && undurable() &&
-               (cad_config.flush_interval == 0 ||
-                cad.tail - cad.durable > (long long)cad_config.flush_bytes));
-    in_background = 0;
+    int now = inBackgroundNow() || wanted || cadHoldNeedsDurable();
     if (!now) return;
-    if (!undurable()) {
-        if (wanted && server.masterhost) {
-            /* All that was asked for is on disk: say so. */
-            wanted = 0;
-            flushAppendOnlyFile(1);
-            cadReplAnswer();
-        }
-        return;
-    }
-    if (!syncing && pendingHere()) {
+    if (undurable()) {
+        long long time = getMonotonicUs();
+        if (!underWay(time)) beginRound(time);
+    } else if (wanted && server.masterhost) {
+        /* All that was asked for is on disk: say so. */
         wanted = 0;
-        cad.flush_rounds++;
-        syncHere();
-    }
-    if (!server.masterhost && cad_config.nodes > 1 &&
-        (asked <= cad.durable || (long long)getMonotonicUs() - asked_at > ROUND_LOST_US) && cadReplAskFlush()) {
-        asked = cad.tail;
-        asked_at = getMonotonicUs();
+        flushAppendOnlyFile(1);
+        cadReplAnswer();
     }
 }
 
-/* Every cad-flush-interval ms. */
+/* Every cad-flush-interval ms. A replica whose master asks has no need of rounds of its own:
+ * they would only make the master's wait for them. */
 void cadFlushTick(void) {
-    if (cad_config.durability >= CAD_CAD && undurable()) in_background = 1;
+    cadDurableAdvance();
+    if (cad_config.durability < CAD_CAD || !undurable()) return;
+    if (server.masterhost && (long long)getMonotonicUs() - asked_at < MASTER_ASKS_US) return;
+    in_background = 1;
 }

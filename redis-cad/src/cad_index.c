@@ -142,11 +142,13 @@ static void grow(cadIndex *index) {
     }
 }
 
-static place find(const cadIndex *index, uint64_t id) {
-    place p = *bucketOf(index, id);
+static place findIn(const cadIndex *index, place first, uint64_t id) {
+    place p = first;
     while (p && at(index, p)->id != id) p = at(index, p)->chain;
     return p;
 }
+
+static place find(const cadIndex *index, uint64_t id) { return findIn(index, *bucketOf(index, id), id); }
 
 static void unqueue(cadIndex *index, const entry *e) {
     if (e->older) at(index, e->older)->newer = e->newer; else index->oldest = e->newer;
@@ -178,7 +180,8 @@ void cadIndexStamp(cadIndex *index, int db, uint64_t hash, long long offset, siz
     uint64_t id = idOf(db, hash);
     assert(!index->newest || offset >= at(index, index->newest)->offset);
     if (offset <= index->floor) return;
-    place p = find(index, id);
+    place *bucket = bucketOf(index, id);
+    place p = findIn(index, *bucket, id);
     if (p) {
         at(index, p)->offset = offset;
         if (p != index->newest) {
@@ -187,15 +190,13 @@ void cadIndexStamp(cadIndex *index, int db, uint64_t hash, long long offset, siz
         }
         return;
     }
-    while (index->size && index->size >= max) {
-        cadIndexRaiseBarrier(index, at(index, index->oldest)->offset);
+    if (index->size >= max) {
+        while (index->size && index->size >= max) cadIndexRaiseBarrier(index, at(index, index->oldest)->offset);
+        if (max == 0) cadIndexRaiseBarrier(index, offset);
+        /* The barrier that rose for lack of room may cover the key already. */
+        if (offset <= index->floor) return;
     }
-    if (max == 0) cadIndexRaiseBarrier(index, offset);
-    /* The barrier that rose for lack of room may cover the key already. */
-    if (offset <= index->floor) return;
     p = take(index);
-    /* The removals above may have changed the bucket. */
-    place *bucket = bucketOf(index, id);
     entry *e = at(index, p);
     e->id = id;
     e->offset = offset;

@@ -49,6 +49,16 @@ static void raise(long long *what, long long offset) {
     if (*what < offset) *what = offset;
 }
 
+/* What is asked for at each turn of the event loop is published for readers without a lock. */
+static long long published_offset = -1;
+static int published_error;
+
+static void publishAndUnlock(void) {
+    __atomic_store_n(&published_offset, log_state.persisted, __ATOMIC_RELEASE);
+    __atomic_store_n(&published_error, log_state.error, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&lock);
+}
+
 /* Record that everything up to `offset` is synced in the files after `bad`. */
 static void vouch(long long offset) {
     raise(log_state.bad < log_state.base ? &log_state.persisted : &log_state.resume, offset);
@@ -65,7 +75,7 @@ void cadPersistOpened(long long offset) {
     log_state.error = 0;
     log_state.dirty = 0;
     log_state.written = log_state.persisted = offset;
-    pthread_mutex_unlock(&lock);
+    publishAndUnlock();
 }
 
 /* The append only file was switched off. What comes next is another history. */
@@ -79,7 +89,7 @@ void cadPersistStopped(void) {
     log_state.error = 0;
     log_state.persisted = log_state.resume = -1;
     log_state.rewrite_file = 0;
-    pthread_mutex_unlock(&lock);
+    publishAndUnlock();
 }
 
 /* Writes go to a new file from now on. The job that syncs the old one was submitted. */
@@ -87,7 +97,7 @@ void cadPersistNewFile(void) {
     pthread_mutex_lock(&lock);
     assert(!log_state.dirty);
     log_state.file++;
-    pthread_mutex_unlock(&lock);
+    publishAndUnlock();
 }
 
 /* A rewrite forks now: its BASE will hold the data up to `offset`. The current file
@@ -96,7 +106,7 @@ void cadPersistRewriteStarted(long long offset) {
     pthread_mutex_lock(&lock);
     log_state.rewrite_file = log_state.file;
     log_state.rewrite_offset = offset;
-    pthread_mutex_unlock(&lock);
+    publishAndUnlock();
 }
 
 /* BASE and manifest of the rewrite are synced, their directory too. */
@@ -113,7 +123,7 @@ void cadPersistRewriteDone(void) {
             log_state.resume = -1;
         }
     }
-    pthread_mutex_unlock(&lock);
+    publishAndUnlock();
 }
 
 /* write(2) of everything buffered succeeded; `offset` is the replication offset now. */
@@ -121,7 +131,7 @@ void cadPersistWritten(long long offset) {
     pthread_mutex_lock(&lock);
     raise(&log_state.written, offset);
     log_state.dirty = 1;
-    pthread_mutex_unlock(&lock);
+    publishAndUnlock();
 }
 
 /* A sync job of the current file is made now. The caller hands the result to
@@ -131,7 +141,7 @@ cadPersistJob cadPersistSubmit(void) {
     cadPersistJob job = {log_state.file, log_state.written, log_state.dirty};
     log_state.dirty = 0;
     if (job.counts) log_state.inflight++;
-    pthread_mutex_unlock(&lock);
+    publishAndUnlock();
     return job;
 }
 
@@ -154,7 +164,7 @@ int cadPersistDone(cadPersistJob job, int err) {
             vouch(job.offset);
         }
     }
-    pthread_mutex_unlock(&lock);
+    publishAndUnlock();
     return broken;
 }
 
@@ -163,34 +173,29 @@ void cadPersistSyncedInPlace(void) {
     pthread_mutex_lock(&lock);
     log_state.dirty = 0;
     if (log_state.inflight == 0 && log_state.file > log_state.bad) vouch(log_state.written);
-    pthread_mutex_unlock(&lock);
+    publishAndUnlock();
 }
 
 /* Nothing is buffered, and the offset may have moved by bytes that never enter the
  * file (PING, PUBLISH, module calls without AOF): nothing is missing on disk then. */
 void cadPersistIdle(long long offset) {
+    if (cadPersistedOffset() == offset) return;
     pthread_mutex_lock(&lock);
     if (log_state.inflight == 0 && !log_state.dirty && log_state.file > log_state.bad) {
         raise(&log_state.written, offset);
         vouch(offset);
     }
-    pthread_mutex_unlock(&lock);
+    publishAndUnlock();
 }
 
 /* Everything up to the returned offset is on disk; -1: nothing is known to be. */
 long long cadPersistedOffset(void) {
-    pthread_mutex_lock(&lock);
-    long long offset = log_state.persisted;
-    pthread_mutex_unlock(&lock);
-    return offset;
+    return __atomic_load_n(&published_offset, __ATOMIC_ACQUIRE);
 }
 
 /* errno of the sync that broke the log, 0 while it is whole. */
 int cadPersistError(void) {
-    pthread_mutex_lock(&lock);
-    int error = log_state.error;
-    pthread_mutex_unlock(&lock);
-    return error;
+    return __atomic_load_n(&published_error, __ATOMIC_ACQUIRE);
 }
 
 /* 1 when bytes were written that no sync job covers yet. */

@@ -35,19 +35,47 @@ static int placeOfOnlyKey(const struct redisCommand *command) {
     return spec->fk.range.lastkey == 0 ? spec->bs.index.pos : 0;
 }
 
-/* Calls `fn` for every key of the command. Returns 0 when they cannot be known. The
- * functions that find keys read strings; arguments may be integers inside. */
-static int forEachKey(struct redisCommand *command, int db, robj **argv, int argc, keyFn *fn, void *context) {
+static int classify(struct redisCommand *command);
+
+/* What all calls of a command have in common. */
+typedef struct {
+    unsigned char class; /* UNDECIDED: not asked for yet. */
+    unsigned char place; /* placeOfOnlyKey. */
+} commandFacts;
+
+/* By command id, found when first asked for. Of a module's commands nothing is remembered:
+ * it may be loaded again with other commands of the same names. */
+#define IDS 4096u
+static commandFacts facts_by_id[IDS];
+
+static commandFacts findFacts(struct redisCommand *command) {
+    int place = placeOfOnlyKey(command);
+    commandFacts facts = {classify(command), place > 0 && place <= UCHAR_MAX ? place : 0};
+    if (!(command->flags & CMD_MODULE) && (unsigned)command->id < IDS) facts_by_id[command->id] = facts;
+    return facts;
+}
+
+static inline commandFacts factsOf(struct redisCommand *command) {
+    unsigned id = command->id;
+    if (id < IDS && facts_by_id[id].class != UNDECIDED) return facts_by_id[id];
+    return findFacts(command);
+}
+
+static int classOf(struct redisCommand *command) { return factsOf(command).class; }
+
+/* The key of a command that has one, always at the same place, and whose argument it is now; else NULL. */
+static sds onlyKey(struct redisCommand *command, robj **argv, int argc) {
+    int place = factsOf(command).place;
+    return place && place < argc && sdsEncodedObject(argv[place]) ? argv[place]->ptr : NULL;
+}
+
+/* The functions that find keys read strings; arguments may be integers inside. */
+static int forEachFoundKey(struct redisCommand *command, int db, robj **argv, int argc, keyFn *fn, void *context) {
     getKeysResult keys = GETKEYS_RESULT_INIT;
     robj **plain = argv;
     int known = 0;
 
-    if (!command || !doesCommandHaveKeys(command)) return 0;
-    int only = placeOfOnlyKey(command);
-    if (only > 0 && only < argc && sdsEncodedObject(argv[only])) {
-        fn(db, argv[only]->ptr, context);
-        return 1;
-    }
+    if (!doesCommandHaveKeys(command)) return 0;
     for (int j = 0; j < argc && plain == argv; j++)
         if (!sdsEncodedObject(argv[j])) {
             plain = zmalloc(sizeof(robj *) * argc);
@@ -63,6 +91,14 @@ static int forEachKey(struct redisCommand *command, int db, robj **argv, int arg
         zfree(plain);
     }
     return known;
+}
+
+/* Calls `fn` for every key of the command. Returns 0 when they cannot be known. */
+static inline int forEachKey(struct redisCommand *command, int db, robj **argv, int argc, keyFn *fn, void *context) {
+    sds only = onlyKey(command, argv, argc);
+    if (!only) return forEachFoundKey(command, db, argv, argc, fn, context);
+    fn(db, only, context);
+    return 1;
 }
 
 static void stampKey(int db, sds key, void *context) {
@@ -167,14 +203,6 @@ static int classify(struct redisCommand *command) {
     return command->flags & CMD_MODULE && !(command->flags & CMD_ADMIN) ? TAIL : NONE;
 }
 
-/* Classes by command id, filled when first asked for. */
-static int classOf(struct redisCommand *command) {
-    static unsigned char known[4096];
-    if (command->id < 0 || command->id >= (int)sizeof(known)) return classify(command);
-    if (!known[command->id]) known[command->id] = classify(command);
-    return known[command->id];
-}
-
 static int hasOption(client *c, int from, const char *const *options) {
     for (int j = from; j < c->argc; j++)
         if (sdsEncodedObject(c->argv[j]) && oneOf(c->argv[j]->ptr, options)) return 1;
@@ -238,8 +266,9 @@ static long long requiredNow(client *c, int what, int *cause) {
 }
 
 void cadFindBefore(client *c, cadExecution *x) {
-    x->durable = modeOf(c) != CAD_EVENTUAL;
-    x->copied = cad_config.replication == CAD_REPL_SYNC && modeOf(c) != CAD_IMMEDIATE;
+    int mode = modeOf(c);
+    x->durable = mode != CAD_EVENTUAL;
+    x->copied = cad_config.replication == CAD_REPL_SYNC && mode != CAD_IMMEDIATE;
     if (!x->durable && !x->copied) return;
     if (server.masterhost || !c->conn || c->flags & (CLIENT_MASTER | CLIENT_SLAVE | CLIENT_MODULE)) return;
     if (!cad.mastering) cadBeginHistory();
@@ -251,7 +280,7 @@ void cadFindBefore(client *c, cadExecution *x) {
     x->errors = server.stat_total_error_replies;
     x->before = 0;
     x->cause = CAD_BY_KEY;
-    x->immediate = modeOf(c) == CAD_IMMEDIATE;
+    x->immediate = mode == CAD_IMMEDIATE;
     if (!x->immediate && cad_config.immediate_prefix && *cad_config.immediate_prefix && c->cmd->flags & CMD_WRITE)
         forEachKey(c->cmd, c->db->id, c->argv, c->argc, matchPrefix, &x->immediate);
     /* Arguments may be rewritten while the command runs, so reads look up their keys now. */
@@ -260,11 +289,17 @@ void cadFindBefore(client *c, cadExecution *x) {
 
 /* 1: another acknowledgement now would exceed cad-window-ms or cad-window-bytes. */
 static int windowFull(void) {
-    return cad.tail - cad.durable > (long long)cad_config.window_bytes ||
-           cadWindowAge(cad.durable, cadTurnTime()) > cad_config.window_ms * 1000LL;
+    return cadWindowFull(cad.tail, cad.durable, cadTurnTime(), cad_config.window_bytes, cad_config.window_ms * 1000LL);
+}
+
+/* The commonest case, told at the least cost: a write that may be acknowledged at once. */
+static int acknowledgedAtOnce(const cadExecution *x) {
+    return x->what == ACK && x->durable && !x->copied && !x->immediate && cad.tail != x->tail &&
+           !server.also_propagate.numops && server.stat_total_error_replies == x->errors && !windowFull();
 }
 
 void cadHoldAfter(client *c, cadExecution *x) {
+    if (acknowledgedAtOnce(x)) return;
     if (c->flags & CLIENT_CLOSE_ASAP) return;
     /* FLUSHALL has run; its reply follows when memory is freed. Others start over later. */
     if (c->flags & CLIENT_BLOCKED ? c->bstate.btype != BLOCKED_LAZYFREE : !clientHasPendingReplies(c)) return;

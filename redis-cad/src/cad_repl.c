@@ -105,6 +105,7 @@ int cadReplBootstrap(int wanted, int forced, const char **err) {
     if (found == wanted) {
         cadNodesRecord(set);
         sendNodes();
+        cadDurableAdvance();
     } else {
         *err = "too few data nodes are connected and in step; see cad_nodes_connected and cad-nodes";
     }

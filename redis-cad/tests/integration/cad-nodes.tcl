@@ -182,9 +182,9 @@ cad_start_server $node {
         wait_for_log_messages -3 {"*belongs to recorded data nodes*"} 0 200 20
         assert_equal 0 [cad_info nodes_recorded -3]
         assert_error {*BOOTSTRAP FORCE*} {master cad bootstrap 3}
-        # Empty, it shows nothing. What it writes is not durable.
-        master set k v
-        assert_equal v [held_until {assert_equal OK [master cad bootstrap 3 force]} get k]
+        # Empty, it shows nothing, and acknowledges nothing: the window is closed.
+        assert_equal OK [held_until {assert_equal OK [master cad bootstrap 3 force]} set k v]
+        assert_equal v [master get k]
         assert_equal 3 [cad_info nodes_recorded -3]
     }
 

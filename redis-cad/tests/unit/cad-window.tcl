@@ -17,6 +17,33 @@ proc outcome_of {args} {
 }
 
 tags "aof external:skip cad" {
+cad_start_server {appendonly yes cad-durability cad cad-nodes 3 cad-hold-timeout 60000 save {} auto-aof-rewrite-percentage 0} {
+    test {CAD: the window is closed until a majority has what the history begins with} {
+        set rd [redis_deferring_client]
+        $rd set k v
+        assert_equal held [cad_outcome $rd 0]
+        assert_equal {0 1} [list [cad_info durable_index] [cad_info holds_by_window]]
+        # This node becomes a majority.
+        r config set cad-nodes 1
+        assert_equal OK [$rd read]
+        $rd close
+        cad_stall
+        assert_equal answered [outcome_of set k w]
+        cad_fault
+    }
+
+    test {CAD: a history that was written without CAD closes it, too} {
+        r config set cad-durability off
+        cad_fault {hold .incr.aof}
+        r set before v
+        r config set cad-durability cad
+        assert_equal held [outcome_of set after v]
+        cad_stall
+        assert_equal answered [outcome_of set after w]
+        cad_fault
+    }
+}
+
 cad_start_server {appendonly yes cad-durability cad cad-hold-timeout 60000 save {} auto-aof-rewrite-percentage 0} {
     test {CAD: cad-window-bytes} {
         # Without a replica each command counts as one byte of the stream.
