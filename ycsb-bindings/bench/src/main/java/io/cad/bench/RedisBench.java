@@ -25,12 +25,12 @@ import java.util.stream.Collectors;
 public final class RedisBench {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final long BOOTSTRAP_SEED = 1;
-    private static final double WARM_UP = 3;
+    static final double WARM_UP = 3;
 
     private static final String USAGE = String.join("\n",
             "usage: RedisBench [options]",
-            "  --plan NAME           quick (the headline ratios), full or smoke (quick)",
-            "  --only TEXT           only cells whose id contains this",
+            "  --plan NAME           quick (the headline ratios, each load over the dial), full or smoke (quick)",
+            "  --only TEXT           only cells whose id contains this: .d3.0 has the headlines, then .draw, .d1.0, .d10.0",
             "  --pairs N             at most so many pairs of each cell; claims with fewer than planned stay undecided",
             "  --slice S             seconds of a slice (1)",
             "  --redis DIR           the patched build's directory of programs",
@@ -76,11 +76,9 @@ public final class RedisBench {
     private static List<RedisCell> cells(String plan) throws Arguments.BadArguments {
         switch (plan) {
             case "quick":
-                return RedisCell.headlines();
+                return RedisCell.quick();
             case "full":
-                List<RedisCell> all = RedisCell.headlines();
-                all.addAll(RedisCell.overTheDial());
-                return all;
+                return RedisCell.full();
             case "smoke":
                 return RedisCell.smoke();
             default:
@@ -113,9 +111,14 @@ public final class RedisBench {
     private ExitCode run() throws Exception {
         if (!claimsOnly) {
             Files.createDirectories(raw);
+            double seconds = 0;
+            for (RedisCell cell : cells) {
+                seconds += isDone(cell) ? 0 : cell.seconds(slice);
+            }
+            System.out.printf(Locale.ROOT, "%d cells, about %.0f minutes%n", cells.size(), seconds / 60);
         }
         for (RedisCell cell : cells) {
-            if (!claimsOnly && load(cell).size() < pairsOf(cell)) {
+            if (!claimsOnly && !isDone(cell)) {
                 measure(cell);
             }
         }
@@ -136,6 +139,10 @@ public final class RedisBench {
         }
         System.out.println("\n" + table + "\nseed " + seed);
         return asserts ? code : ExitCode.HOLDS;
+    }
+
+    private boolean isDone(RedisCell cell) throws IOException {
+        return load(cell).size() >= pairsOf(cell);
     }
 
     private int pairsOf(RedisCell cell) {

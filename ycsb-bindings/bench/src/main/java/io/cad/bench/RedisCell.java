@@ -24,6 +24,8 @@ record RedisCell(String claim, RedisMode mode, RedisMode over, Load load, boolea
     private static final int HEADLINE_PAIRS = 60;
     private static final int OTHER_PAIRS = 6;
     private static final double HEADLINE_DIAL = 3;
+    /** Six servers come up, fill and are in step. */
+    private static final double START_SECONDS = 8;
 
     /** What the clients do. MIX is half GET, half SET, by operation. */
     enum Load { SET, GET, INCR, MIX }
@@ -40,8 +42,29 @@ record RedisCell(String claim, RedisMode mode, RedisMode over, Load load, boolea
         return cells;
     }
 
-    /** Each load over the dial, as an indication. */
-    static List<RedisCell> overTheDial() {
+    /** The headlines; and as an indication each load over the dial, with a mix over immediate as well. */
+    static List<RedisCell> quick() {
+        List<RedisCell> cells = headlines();
+        overTheDial().stream().filter(cell -> cell.over() == RedisMode.EVENTUAL || cell.load() == Load.MIX)
+                .forEach(cell -> addOnce(cells, cell));
+        return cells;
+    }
+
+    /** The headlines, and each load over the dial over both other modes. */
+    static List<RedisCell> full() {
+        List<RedisCell> cells = headlines();
+        overTheDial().forEach(cell -> addOnce(cells, cell));
+        return cells;
+    }
+
+    /** A headline is not measured again as an indication: both would be one file. */
+    private static void addOnce(List<RedisCell> cells, RedisCell cell) {
+        if (cells.stream().noneMatch(other -> other.id().equals(cell.id()))) {
+            cells.add(cell);
+        }
+    }
+
+    private static List<RedisCell> overTheDial() {
         List<RedisCell> cells = new ArrayList<>();
         for (double dial : DIAL) {
             for (Load load : Load.values()) {
@@ -66,6 +89,11 @@ record RedisCell(String claim, RedisMode mode, RedisMode over, Load load, boolea
     String id() {
         return String.format(Locale.ROOT, "%s-over-%s.%s.c%dp%d.d%s", mode.label(), over.label(), load.name().toLowerCase(Locale.ROOT),
                 clients, pipeline, dial == 0 ? "raw" : Double.toString(dial));
+    }
+
+    /** About how long it takes, in seconds, when a slice takes so many. */
+    double seconds(double slice) {
+        return START_SECONDS + 2 * (RedisBench.WARM_UP + pairs * slice);
     }
 
     boolean isMet(Ratio ratio) {
