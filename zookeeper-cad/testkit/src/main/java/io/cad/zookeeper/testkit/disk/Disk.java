@@ -34,6 +34,9 @@ public interface Disk extends AutoCloseable {
     /** Takes all space away, or gives it back: from then on what needs space fails with ENOSPC. */
     void setFull(boolean full) throws IOException, InterruptedException;
 
+    /** Lets every operation wait from now on, or go on. */
+    void setFrozen(boolean frozen) throws IOException, InterruptedException;
+
     /**
      * Power loss: everything that was written and not synced is gone. No process may have files open here.
      *

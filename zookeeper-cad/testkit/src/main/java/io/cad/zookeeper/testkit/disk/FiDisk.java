@@ -110,6 +110,11 @@ public final class FiDisk implements Disk {
     }
 
     @Override
+    public void setFrozen(boolean frozen) {
+        fi.fault(name, "--freeze", frozen ? "on" : "off");
+    }
+
+    @Override
     public Loss powerLoss() throws IOException {
         return loss(JSON.readTree(fi.crash(name, torn ? "--torn" : "--torn=false", "--seed", Long.toString(seed++)).json()));
     }

@@ -33,6 +33,11 @@ public record PlainDisk(Path directory) implements Disk {
     }
 
     @Override
+    public void setFrozen(boolean frozen) {
+        throw new UnsupportedOperationException("a plain directory does not freeze; use the failure-injector's disk");
+    }
+
+    @Override
     public Loss powerLoss() throws IOException {
         throw new UnsupportedOperationException("a plain directory loses nothing; use the failure-injector's disk");
     }
