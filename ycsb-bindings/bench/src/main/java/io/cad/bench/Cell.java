@@ -12,14 +12,16 @@ import java.util.Locale;
  * @param dial fsync latency in ms; 0 means that the device below really flushes
  * @param target lowest ratio that is good enough (highest, for a cost); 0 when the cell makes no claim
  * @param pairs number of pairs of slices
+ * @param stage where both run
  */
-record Cell(String claim, Mode mode, Mode over, Mix mix, Figure figure, int clients, double dial, double target, int pairs) {
+record Cell(String claim, Mode mode, Mode over, Mix mix, Figure figure, int clients, double dial, double target, int pairs,
+        Stage stage) {
 
     /** What is compared. */
     enum Figure {
-        THROUGHPUT, CPU_PER_OP, BYTES_PER_OP;
+        THROUGHPUT, CPU_PER_OP, BYTES_PER_OP, READ_P50, READ_P99;
 
-        /** Costs should be low, throughput high. */
+        /** Costs and latencies should be low, throughput high. */
         boolean isCost() {
             return this != THROUGHPUT;
         }
@@ -27,7 +29,9 @@ record Cell(String claim, Mode mode, Mode over, Mix mix, Figure figure, int clie
 
     /** What the clients do; shares as in the test kit's LoadSpec. */
     enum Mix {
-        WRITES(0, 0), READS(1, 0), HALF(0.5, 0);
+        WRITES(0, 0), READS(1, 0), HALF(0.5, 0),
+        /** Half writes, half reads of what somebody wrote a moment ago. */
+        FRESH(0.5, 1);
 
         private final double readShare;
         private final double freshShare;
@@ -53,8 +57,12 @@ record Cell(String claim, Mode mode, Mode over, Mix mix, Figure figure, int clie
 
     /** Name of the cell in file names and raw data. Figures of one load share their raw data. */
     String id() {
-        return String.format("%s-over-%s.%s.c%d.d%s", mode.label(), over.label(), mix.name().toLowerCase(Locale.ROOT),
-                clients, dial == 0 ? "raw" : Double.toString(dial));
+        return String.format("%s-over-%s.%s.c%d.d%s%s", mode.label(), over.label(), mix.name().toLowerCase(Locale.ROOT),
+                clients, dial == 0 ? "raw" : Double.toString(dial), stage.suffix());
+    }
+
+    Cell on(Stage newStage) {
+        return new Cell(claim, mode, over, mix, figure, clients, dial, target, pairs, newStage);
     }
 
     boolean hasTarget() {

@@ -22,6 +22,7 @@ public final class Claims {
         try {
             Set<Cell> cells = new LinkedHashSet<>(Plan.quick().cells());
             cells.addAll(Plan.full().cells());
+            cells.addAll(Plan.reads().cells());
             System.out.print(ClaimsTable.markdown(List.copyOf(cells), Path.of(line[0], "raw")));
         } catch (IOException e) {
             e.printStackTrace();

@@ -14,8 +14,8 @@ final class ClaimsTable {
     /** One row for each cell that has data, claims first. */
     static String markdown(List<Cell> cells, Path raw) throws IOException {
         StringBuilder text = new StringBuilder();
-        text.append("| claim | figure | load | fsync | target | median | 95 % interval | pairs | reads with R > D | flush rounds | foreign cores | verdict | data |\n");
-        text.append("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
+        text.append("| claim | figure | load | fsync | target | median | 95 % interval | pairs | reads with R > D | flush rounds | followers' reads answered alone | servers' cores | foreign cores | verdict | data |\n");
+        text.append("" + "| --- ".repeat(15) + "|\n");
         for (boolean claims : new boolean[] {true, false}) {
             for (Cell cell : cells) {
                 List<PairResult> pairs = PairResult.load(raw, cell.id());
@@ -31,11 +31,13 @@ final class ClaimsTable {
         Cell cell = verdict.cell();
         Ratio ratio = verdict.ratio();
         String target = cell.hasTarget() ? (cell.figure().isCost() ? "<= " : ">= ") + cell.target() : "-";
-        return String.format(Locale.ROOT, "| %s | %s, %s over %s | %s, %d clients | %s | %s | %.3f | %.3f to %.3f | %d | %.0f | %.0f | %.2f | %s | %s |%n",
+        String alone = cell.mode().readsAtActiveSet() ? String.format(Locale.ROOT, "%.2f %%", 100 * verdict.answeredAlone()) : "-";
+        return String.format(Locale.ROOT, "| %s | %s, %s over %s | %s, %d clients %s | %s | %s | %.3f | %.3f to %.3f | %d | %.0f | %.0f"
+                + " | %s | %.2f and %.2f | %.2f | %s | %s |%n",
                 cell.claim(), cell.figure().name().toLowerCase(Locale.ROOT), cell.mode().label(), cell.over().label(),
-                cell.mix().name().toLowerCase(Locale.ROOT), cell.clients(), cell.dial() == 0 ? "raw" : cell.dial() + " ms",
-                target, ratio.median(), ratio.low(), ratio.high(), ratio.pairs(), verdict.readsHeld(), verdict.flushRounds(),
-                verdict.foreignCores(), verdict.code().name().toLowerCase(Locale.ROOT) + " (" + verdict.why() + ")",
-                "raw/" + cell.id() + ".jsonl");
+                cell.mix().name().toLowerCase(Locale.ROOT), cell.clients(), cell.stage().describe(),
+                cell.dial() == 0 ? "raw" : cell.dial() + " ms", target, ratio.median(), ratio.low(), ratio.high(), ratio.pairs(),
+                verdict.readsHeld(), verdict.flushRounds(), alone, verdict.cores(), verdict.coresOver(), verdict.foreignCores(),
+                verdict.code().name().toLowerCase(Locale.ROOT) + " (" + verdict.why() + ")", "raw/" + cell.id() + ".jsonl");
     }
 }

@@ -147,7 +147,7 @@ public final class Demo {
         String prefix = "[" + number + "/" + of + "] " + mode.label() + " ";
         System.out.println(prefix + "starts");
         EnsembleConfig config = new EnsembleConfig(mode.build(jars.serverJar(), jars.plugins()), servers)
-                .name(name).cfg(mode.cfg()).cfg(flushSettings(mode)).cfg(leaseSettings(mode)).disks(FiDisk.provider(arguments.get("fi", null), false, seed));
+                .name(name).cfg(mode.cfg()).cfg(flushSettings(mode)).cfg(mode.patientLeases()).disks(FiDisk.provider(arguments.get("fi", null), false, seed));
         try (Ensemble ensemble = Ensemble.start(run, config);
                 PowerLossTrial trial = new PowerLossTrial(ensemble, spec)) {
             ModeCheck.requireActive(mode, ensemble);
@@ -169,15 +169,6 @@ public final class Demo {
      */
     private Map<String, String> flushSettings(Mode mode) {
         return Set.of(Mode.WEAK, Mode.CAD, Mode.ORCA).contains(mode) ? Map.of("cad.flush.interval", Long.toString(flushInterval)) : Map.of();
-    }
-
-    /**
-     * The times that the manual recommends for slow links: here all servers and clients share a few cores, and a heartbeat
-     * waits for its turn like everybody else.
-     */
-    private static Map<String, String> leaseSettings(Mode mode) {
-        return mode.cfg().containsKey("cad.durability")
-                ? Map.of("cad.heartbeat", "100", "cad.lease", "600", "cad.leader.lease", "1000") : Map.of();
     }
 
     private static Duration duration(double seconds) {

@@ -4,6 +4,7 @@ package io.cad.bench;
 import io.cad.zookeeper.testkit.ServerBuild;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
@@ -18,7 +19,10 @@ public enum Mode implements DemoMode {
     WEAK("weak", true, cad("eventual", "async", "any")),
     CAD("cad", true, cad("cad", "async", "leader")),
     /** The paper's ORCA: as CAD, with reads at every server of the active set. */
-    ORCA("orca", true, cad("cad", "async", "active-set"));
+    ORCA("orca", true, cad("cad", "async", "active-set")),
+    /** The paper's trade-off: fewer servers that answer reads, fewer that fresh data have to wait for. */
+    ORCA_AT_4("orca-at-4", true, activeSet(4)),
+    ORCA_AT_3("orca-at-3", true, activeSet(3));
 
     private final String label;
     private final boolean patched;
@@ -32,6 +36,12 @@ public enum Mode implements DemoMode {
 
     private static Map<String, String> cad(String durability, String replication, String reads) {
         return Map.of("cad.durability", durability, "cad.replication", replication, "cad.reads", reads);
+    }
+
+    private static Map<String, String> activeSet(int size) {
+        Map<String, String> lines = new HashMap<>(cad("cad", "async", "active-set"));
+        lines.put("cad.active.set.max", Integer.toString(size));
+        return Map.copyOf(lines);
     }
 
     @Override
@@ -52,7 +62,7 @@ public enum Mode implements DemoMode {
     /** Stock's reads are local, so a reader at a slower server may see an older state; the others promise it away. */
     @Override
     public boolean keepsWhatWasRead() {
-        return this == STRONG || this == CAD || this == ORCA;
+        return this == STRONG || isOnTrial();
     }
 
     @Override
@@ -62,7 +72,26 @@ public enum Mode implements DemoMode {
 
     @Override
     public boolean isOnTrial() {
-        return this == CAD || this == ORCA;
+        return "cad".equals(cfg.get("cad.durability"));
+    }
+
+    /** Whether only servers that hold a lease answer reads, and do so by themselves. */
+    boolean readsAtActiveSet() {
+        return "active-set".equals(cfg.get("cad.reads"));
+    }
+
+    /** How many of an ensemble's servers answer reads. */
+    int readers(int servers) {
+        return Math.min(servers, Integer.parseInt(cfg.getOrDefault("cad.active.set.max", Integer.toString(servers))));
+    }
+
+    /**
+     * The times that the manual recommends for slow links: where all servers and clients share a few cores, a heartbeat
+     * waits for its turn like everybody else.
+     */
+    Map<String, String> patientLeases() {
+        return cfg.containsKey("cad.durability")
+                ? Map.of("cad.heartbeat", "100", "cad.lease", "600", "cad.leader.lease", "1000") : Map.of();
     }
 
     public Map<String, String> cfg() {

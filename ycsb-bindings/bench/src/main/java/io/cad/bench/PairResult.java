@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.cad.bench;
 
-import com.fasterxml.jackson.databind.MappingIterator;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -21,8 +16,6 @@ import java.util.List;
 record PairResult(String cell, int pair, int servers, String setup, long seed, double foreignCores,
         Subject.Sample subject, Subject.Sample over) {
 
-    private static final ObjectMapper JSON = new ObjectMapper();
-
     double ratio(Cell.Figure figure) {
         return subject.figure(figure) / over.figure(figure);
     }
@@ -32,20 +25,11 @@ record PairResult(String cell, int pair, int servers, String setup, long seed, d
     }
 
     void append(Path directory) throws IOException {
-        Files.createDirectories(directory);
-        Files.writeString(file(directory, cell), JSON.writeValueAsString(this) + "\n",
-                StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+        RawData.append(file(directory, cell), this);
     }
 
     /** The pairs of a cell measured so far; none when there is no file. */
     static List<PairResult> load(Path directory, String cell) throws IOException {
-        Path file = file(directory, cell);
-        List<PairResult> pairs = new ArrayList<>();
-        if (Files.exists(file)) {
-            try (MappingIterator<PairResult> lines = JSON.readerFor(PairResult.class).readValues(file.toFile())) {
-                lines.forEachRemaining(pairs::add);
-            }
-        }
-        return pairs;
+        return RawData.load(file(directory, cell), PairResult.class);
     }
 }

@@ -11,6 +11,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * Which cells a benchmark has.
@@ -23,12 +24,25 @@ record Plan(String name, List<Cell> cells, double warmUpSeconds, double sliceSec
     private static final double[] DIAL = {0, 0.5, 1, 3, 10};
     private static final int HEADLINE_PAIRS = 60;
     private static final int OTHER_PAIRS = 6;
+    /** Enough for a ratio far from 1. */
+    private static final int CLEAR_PAIRS = 21;
     private static final int CLIENTS = 10;
     private static final double HEADLINE_DIAL = 3;
     private static final double COST = 1.02;
     /** Compilation still raises throughput for about this long. */
     private static final double WARM_UP = 20;
     private static final double SLICE = 2;
+
+    /** Under this quota three servers and their clients leave the machine's two cores some rest. */
+    private static final double QUOTA = 0.2;
+    private static final int[] READERS = {1, 10, 100};
+    private static final Stage SPREAD = new Stage(Stage.SERVERS, Stage.Clients.EVERYWHERE, QUOTA);
+    private static final int TRADE_OFF_SERVERS = 5;
+    /** Reads alone settle soon, and there are many cells. */
+    private static final double READ_WARM_UP = 10;
+    private static final double READ_SLICE = 0.3;
+    /** "Faster": a target whose tolerance ends at 1. */
+    private static final double ABOVE = 1 + CellVerdict.SLACK;
 
     /** The headline ratios, and the dial as an indication. */
     static Plan quick() {
@@ -47,7 +61,7 @@ record Plan(String name, List<Cell> cells, double warmUpSeconds, double sliceSec
         List<Cell> cells = headlines();
         for (int clients : new int[] {1, 10, 100}) {
             for (double dial : DIAL) {
-                for (Mix mix : Mix.values()) {
+                for (Mix mix : List.of(Mix.WRITES, Mix.READS, Mix.HALF)) {
                     for (Mode mode : List.of(Mode.IMMEDIATE, Mode.WEAK, Mode.CAD)) {
                         cells.add(indicative(mode, Mode.STOCK, mix, clients, dial));
                     }
@@ -57,11 +71,38 @@ record Plan(String name, List<Cell> cells, double warmUpSeconds, double sliceSec
         return new Plan("full", cells, WARM_UP, SLICE, true);
     }
 
+    /** Reads at every server that answers them, each with the same share of the CPUs; and how many such servers there should be. */
+    static Plan reads() {
+        List<Cell> cells = new ArrayList<>();
+        for (int clients : READERS) {
+            cells.add(headline("reads spread over all servers cost what reads without a promise cost",
+                    Mode.ORCA, Mode.WEAK, Mix.READS, THROUGHPUT, clients, 0.95, SPREAD, HEADLINE_PAIRS));
+            cells.add(headline("reads spread over all servers are faster than strong ones",
+                    Mode.ORCA, Mode.STRONG, Mix.READS, THROUGHPUT, clients, ABOVE, SPREAD, CLEAR_PAIRS));
+            cells.add(indicative(Mode.ORCA, Mode.STRONG, Mix.READS, clients, HEADLINE_DIAL)
+                    .on(new Stage(Stage.SERVERS, Stage.Clients.EVERYWHERE_OVER_LEADER, QUOTA)));
+        }
+        Stage quota = SPREAD.with(TRADE_OFF_SERVERS);
+        // Latency is not what a server has that waits for its next period.
+        Stage free = new Stage(TRADE_OFF_SERVERS, Stage.Clients.EVERYWHERE, 0);
+        for (Mode fewer : List.of(Mode.ORCA_AT_4, Mode.ORCA_AT_3)) {
+            cells.add(indicative(fewer, Mode.ORCA, Mix.READS, CLIENTS, HEADLINE_DIAL).on(quota));
+            for (Cell.Figure latency : List.of(Cell.Figure.READ_P50, Cell.Figure.READ_P99)) {
+                cells.add(new Cell("indicative", fewer, Mode.ORCA, Mix.FRESH, latency, CLIENTS, HEADLINE_DIAL, 0, OTHER_PAIRS, free));
+            }
+        }
+        return new Plan("reads", cells, READ_WARM_UP, READ_SLICE, true);
+    }
+
     /** Shows that the launcher works; its figures mean nothing. */
     static Plan smoke(boolean patched) {
+        List<Cell> cells = new ArrayList<>();
         Mode mode = patched ? Mode.CAD : Mode.STOCK_NO_SYNC;
-        Cell cell = new Cell("smoke", mode, Mode.STOCK, Mix.HALF, THROUGHPUT, CLIENTS, 1, 0, 2);
-        return new Plan("smoke", List.of(cell), 1, 0.5, false);
+        cells.add(new Cell("smoke", mode, Mode.STOCK, Mix.HALF, THROUGHPUT, CLIENTS, 1, 0, 2, Stage.AT_LEADER));
+        if (patched) {
+            cells.add(new Cell("smoke", Mode.ORCA, Mode.STRONG, Mix.READS, THROUGHPUT, CLIENTS, 1, 0, 1, SPREAD));
+        }
+        return new Plan("smoke", cells, 1, 0.5, false);
     }
 
     private static List<Cell> headlines() {
@@ -76,25 +117,52 @@ record Plan(String name, List<Cell> cells, double warmUpSeconds, double sliceSec
     }
 
     private static Cell headline(String claim, Mode mode, Mode over, Mix mix, Cell.Figure figure, double target) {
-        return new Cell(claim, mode, over, mix, figure, CLIENTS, HEADLINE_DIAL, target, HEADLINE_PAIRS);
+        return headline(claim, mode, over, mix, figure, CLIENTS, target, Stage.AT_LEADER, HEADLINE_PAIRS);
+    }
+
+    private static Cell headline(String claim, Mode mode, Mode over, Mix mix, Cell.Figure figure, int clients, double target,
+            Stage stage, int pairs) {
+        return new Cell(claim, mode, over, mix, figure, clients, HEADLINE_DIAL, target, pairs, stage);
     }
 
     private static Cell indicative(Mode mode, Mode over, Mix mix, int clients, double dial) {
-        return new Cell("indicative", mode, over, mix, THROUGHPUT, clients, dial, 0, OTHER_PAIRS);
+        return new Cell("indicative", mode, over, mix, THROUGHPUT, clients, dial, 0, OTHER_PAIRS, Stage.AT_LEADER);
+    }
+
+    /** Load on a system whose clients have changed, before the next slice. */
+    double reseatSeconds() {
+        return warmUpSeconds / 4;
+    }
+
+    private Plan with(Stream<Cell> chosen) {
+        return new Plan(name, chosen.collect(Collectors.toList()), warmUpSeconds, sliceSeconds, asserts);
+    }
+
+    /** The same with another number of voters in each system. */
+    Plan servers(int servers) {
+        return with(cells.stream().map(cell -> cell.on(cell.stage().with(servers))));
+    }
+
+    /** The cells whose servers need no hosts of their own. */
+    Plan withoutHosts() {
+        return with(cells.stream().filter(cell -> !cell.stage().onHosts()));
     }
 
     /** The cells whose id contains a text. */
     Plan only(String text) {
-        return new Plan(name, cells.stream().filter(cell -> cell.id().contains(text)).collect(Collectors.toList()),
-                warmUpSeconds, sliceSeconds, asserts);
+        return with(cells.stream().filter(cell -> cell.id().contains(text)));
     }
 
-    /** Cells that can be measured one after the other on the same live systems: same modes, same clients. */
+    boolean needsHosts() {
+        return cells.stream().anyMatch(cell -> cell.stage().onHosts());
+    }
+
+    /** Cells that can be measured one after the other on the same live systems, not too many of them at once. */
     List<List<Cell>> groups() {
         Map<String, List<Cell>> groups = new LinkedHashMap<>();
         for (Cell cell : cells) {
-            String key = cell.hasTarget()
-                    ? cell.mode() + "/" + cell.over() : "others with " + cell.clients() + " clients";
+            String key = cell.stage().onHosts() ? cell.stage().servers() + " hosts each"
+                    : cell.hasTarget() ? cell.mode() + "/" + cell.over() : "others with " + cell.clients() + " clients";
             groups.computeIfAbsent(key, k -> new ArrayList<>()).add(cell);
         }
         return List.copyOf(groups.values());

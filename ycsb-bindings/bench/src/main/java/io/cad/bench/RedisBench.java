@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.cad.bench;
 
-import com.fasterxml.jackson.databind.MappingIterator;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.cad.zookeeper.testkit.Arguments;
 import io.cad.zookeeper.testkit.ExitCode;
 import io.cad.zookeeper.testkit.RunDirectory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -23,7 +20,6 @@ import java.util.stream.Collectors;
  * <p>Exit codes as those of {@link ZkBench}.
  */
 public final class RedisBench {
-    private static final ObjectMapper JSON = new ObjectMapper();
     private static final long BOOTSTRAP_SEED = 1;
     static final double WARM_UP = 3;
 
@@ -182,13 +178,7 @@ public final class RedisBench {
     }
 
     private List<Pair> load(RedisCell cell) throws IOException {
-        List<Pair> done = new ArrayList<>();
-        if (Files.exists(file(cell))) {
-            try (MappingIterator<Pair> lines = JSON.readerFor(Pair.class).readValues(file(cell).toFile())) {
-                lines.forEachRemaining(done::add);
-            }
-        }
-        return done;
+        return RawData.load(file(cell), Pair.class);
     }
 
     private RedisSubject start(RunDirectory run, RedisMode mode) throws Exception {
@@ -211,7 +201,7 @@ public final class RedisBench {
             Random order = new Random(seed + cell.id().hashCode());
             for (int pair = load(cell).size(); pair < pairsOf(cell); pair++) {
                 Pair measured = pair(cell, pair, subject, over, ours, order.nextBoolean());
-                Files.writeString(file(cell), JSON.writeValueAsString(measured) + "\n", StandardOpenOption.CREATE, StandardOpenOption.APPEND);
+                RawData.append(file(cell), measured);
                 System.out.printf(Locale.ROOT, "%s pair %d/%d: %.0f and %.0f ops/s, ratio %.3f, foreign load %.2f cores%n", cell.id(),
                         pair + 1, pairsOf(cell), measured.subject().opsPerSecond(), measured.over().opsPerSecond(), measured.ratio(cell),
                         measured.foreignCores());

@@ -4,6 +4,7 @@ package io.cad.bench;
 import io.cad.zookeeper.testkit.Arguments;
 import io.cad.zookeeper.testkit.ExitCode;
 import io.cad.zookeeper.testkit.RunDirectory;
+import io.cad.zookeeper.testkit.machine.NetnsHosts;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,6 +15,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
 
@@ -26,52 +28,53 @@ import java.util.Set;
 public final class ZkBench {
     private static final String USAGE = String.join("\n",
             "usage: ZkBench [options]",
-            "  --plan NAME           quick, full or smoke (quick)",
+            "  --plan NAME           quick, full, reads or smoke (quick); reads needs root, for hosts and quotas of CPU time",
             "  --only TEXT           only cells whose id contains this",
             "  --pairs N             at most so many pairs of each cell, for a first look; claims stay undecided",
             "  --server-jar JAR      patched server",
             "  --plugin JAR          plugin for the patched server; may come more than once",
-            "  --servers N           voters of each system (3)",
+            "  --servers N           voters of each system, in place of the plan's",
             "  --seed N              of loads and of the order within pairs (random)",
             "  --fi FILE             the failure-injector's program",
             "  --out DIR             raw data; a run with the same directory goes on where the last one stopped (out/bench-zk)");
 
-    /** With five of each system two cores compare little but their own load. */
-    private static final int SERVERS = 3;
-
     private final Plan plan;
     private final Jars jars;
+    private final String fingerprint;
     private final int pairs;
-    private final int servers;
     private final long seed;
     private final String fi;
     private final Path out;
-    private final String setup;
 
     private ZkBench(Arguments arguments) throws Arguments.BadArguments, IOException {
         this.jars = Jars.of(arguments);
-        this.plan = plan(arguments.get("plan", "quick"), arguments.get("only", ""));
+        this.fingerprint = jars.fingerprint();
+        this.plan = plan(arguments.get("plan", "quick"), arguments.get("only", ""), (int) arguments.number("servers", 0, 1));
         this.pairs = (int) arguments.number("pairs", Integer.MAX_VALUE, 1);
-        this.servers = (int) arguments.number("servers", SERVERS, 1);
         this.seed = arguments.number("seed", new Random().nextInt(Integer.MAX_VALUE), 0);
         this.fi = arguments.get("fi", null);
         this.out = Path.of(arguments.get("out", "out/bench-zk")).toAbsolutePath().normalize();
-        this.setup = "jars=" + jars.fingerprint() + " servers=" + servers + " slice=" + plan.sliceSeconds() + " warmUp=" + plan.warmUpSeconds()
-                + " cpus=" + Runtime.getRuntime().availableProcessors() + " java=" + Runtime.version().feature();
     }
 
-    private Plan plan(String name, String only) throws Arguments.BadArguments {
+    /** What must not change between the pairs of a cell. */
+    private String setup(Cell cell) {
+        return "jars=" + fingerprint + " servers=" + cell.stage().servers() + " slice=" + plan.sliceSeconds() + " warmUp="
+                + plan.warmUpSeconds() + " cpus=" + Runtime.getRuntime().availableProcessors() + " java=" + Runtime.version().feature();
+    }
+
+    private Plan plan(String name, String only, int servers) throws Arguments.BadArguments {
         Plan whole = switch (name) {
             case "quick" -> Plan.quick();
             case "full" -> Plan.full();
+            case "reads" -> Plan.reads();
             case "smoke" -> Plan.smoke(jars.present());
-            default -> throw new Arguments.BadArguments("--plan needs quick, full or smoke, not " + name);
+            default -> throw new Arguments.BadArguments("--plan needs quick, full, reads or smoke, not " + name);
         };
         Plan chosen = whole.only(only);
         if (chosen.cells().isEmpty()) {
             throw new Arguments.BadArguments("--only " + only + " leaves no cell of plan " + name);
         }
-        return chosen;
+        return servers == 0 ? chosen : chosen.servers(servers);
     }
 
     public static void main(String[] line) {
@@ -97,22 +100,31 @@ public final class ZkBench {
     }
 
     private ExitCode run() throws Exception {
-        System.out.printf("plan %s: %d cells, %d servers each, seed %d, raw data in %s%n", plan.name(), plan.cells().size(), servers, seed, out);
+        Optional<String> missing = plan.needsHosts() ? NetnsHosts.missingForLimits(fi) : Optional.empty();
+        if (missing.isPresent()) {
+            System.out.println("undecided: " + missing.get() + " (fi doctor)");
+            return plan.asserts() ? ExitCode.UNDECIDED : measure(plan.withoutHosts());
+        }
+        return measure(plan);
+    }
+
+    private ExitCode measure(Plan feasible) throws Exception {
+        System.out.printf("plan %s: %d cells, seed %d, raw data in %s%n", feasible.name(), feasible.cells().size(), seed, out);
         Files.createDirectories(out);
         Path raw = out.resolve("raw");
-        for (List<Cell> group : plan.groups()) {
+        for (List<Cell> group : feasible.groups()) {
             measure(raw, group);
         }
-        String table = ClaimsTable.markdown(plan.cells(), raw);
-        Path file = out.resolve("claims-" + plan.name() + ".md");
+        String table = ClaimsTable.markdown(feasible.cells(), raw);
+        Path file = out.resolve("claims-" + feasible.name() + ".md");
         Files.writeString(file, table);
         System.out.println("\n" + table);
         ExitCode code = ExitCode.HOLDS;
-        for (Cell cell : plan.cells()) {
+        for (Cell cell : feasible.cells()) {
             code = code.and(CellVerdict.of(cell, PairResult.load(raw, cell.id())).code());
         }
         System.out.println("table in " + file + ", seed " + seed);
-        return plan.asserts() ? code : ExitCode.HOLDS;
+        return feasible.asserts() ? code : ExitCode.HOLDS;
     }
 
     private int pairsOf(Cell cell) {
@@ -134,6 +146,7 @@ public final class ZkBench {
             Map<Cell, Integer> missing = new LinkedHashMap<>();
             for (Cell cell : byId.values()) {
                 List<PairResult> done = PairResult.load(raw, cell.id());
+                String setup = setup(cell);
                 if (done.stream().anyMatch(pair -> !pair.setup().equals(setup))) {
                     throw new IllegalArgumentException(PairResult.file(raw, cell.id()) + " was measured with " + done.get(0).setup()
                             + ", not with " + setup + "; give another --out");
@@ -153,13 +166,16 @@ public final class ZkBench {
     private void measure(Path raw, List<Cell> group, Map<Cell, Integer> missing) throws Exception {
         Set<Mode> modes = new LinkedHashSet<>();
         missing.keySet().forEach(cell -> modes.addAll(List.of(cell.mode(), cell.over())));
-        int clients = missing.keySet().iterator().next().clients();
+        Cell first = missing.keySet().iterator().next();
+        Stage stage = first.stage();
         boolean allocations = group.stream().anyMatch(cell -> cell.figure() == Cell.Figure.BYTES_PER_OP);
         Map<Mode, Subject> subjects = new EnumMap<>(Mode.class);
         try (RunDirectory run = RunDirectory.create(out, "run")) {
             for (Mode mode : modes) {
                 System.out.println("start " + mode.label() + ": " + mode.describe());
-                subjects.put(mode, Subject.start(run, mode, jars, fi, servers, clients, seed, allocations));
+                Subject subject = Subject.start(new Deployment.Site(run, jars, fi, seed), mode, stage.servers(), stage.onHosts(), allocations);
+                subject.seat(first.clients(), stage.isSpread(false));
+                subjects.put(mode, subject);
             }
             System.out.printf("warm up %d systems, %.0f s each%n", subjects.size(), plan.warmUpSeconds());
             // In turns, so that all compile under the same conditions.
@@ -176,26 +192,40 @@ public final class ZkBench {
         }
     }
 
-    private void measure(Path raw, Cell cell, int until, Subject subject, Subject over, Iterable<Subject> all) throws Exception {
+    /** What the cells of a group do not share. */
+    private void prepare(Cell cell, Subject subject, boolean denominator) throws Exception {
+        Stage stage = cell.stage();
         subject.setSyncLatency(cell.dial());
-        over.setSyncLatency(cell.dial());
+        if (stage.onHosts()) {
+            subject.limitProcessors(0);
+        }
+        if (subject.seat(cell.clients(), stage.isSpread(denominator))) {
+            // Another number of clients takes other ways through the code; a quota would make their compilation last.
+            for (double warm = 0; warm < plan.reseatSeconds(); warm += plan.sliceSeconds()) {
+                subject.slice(cell.mix(), plan.sliceSeconds());
+            }
+        }
+        if (stage.hasQuota()) {
+            subject.limitProcessors(stage.quota());
+        }
+    }
+
+    private void measure(Path raw, Cell cell, int until, Subject subject, Subject over, Iterable<Subject> all) throws Exception {
+        prepare(cell, subject, false);
+        prepare(cell, over, true);
         // One unmeasured slice each: the first one after a change of load or dial still shows the old one.
         subject.slice(cell.mix(), plan.sliceSeconds());
         over.slice(cell.mix(), plan.sliceSeconds());
         List<Long> ours = new ArrayList<>();
-        ours.add(ProcessHandle.current().pid());
         all.forEach(one -> ours.addAll(one.pids()));
         Random order = new Random(seed + cell.id().hashCode());
         for (int pair = PairResult.load(raw, cell.id()).size(); pair < until; pair++) {
-            double machine = CpuMeter.ofMachine();
-            double own = CpuMeter.ofProcesses(ours);
-            long begin = System.nanoTime();
+            ForeignLoad load = ForeignLoad.begin(ours);
             boolean subjectFirst = order.nextBoolean();
             Subject.Sample first = (subjectFirst ? subject : over).slice(cell.mix(), plan.sliceSeconds());
             Subject.Sample second = (subjectFirst ? over : subject).slice(cell.mix(), plan.sliceSeconds());
-            double seconds = (System.nanoTime() - begin) / 1e9;
-            double foreign = Math.max(0, (CpuMeter.ofMachine() - machine) - (CpuMeter.ofProcesses(ours) - own)) / seconds;
-            PairResult result = new PairResult(cell.id(), pair, servers, setup, seed, foreign,
+            double foreign = load.cores();
+            PairResult result = new PairResult(cell.id(), pair, cell.stage().servers(), setup(cell), seed, foreign,
                     subjectFirst ? first : second, subjectFirst ? second : first);
             result.append(raw);
             System.out.printf(Locale.ROOT, "%s pair %d/%d: %.0f and %.0f ops/s, %s ratio %.3f, foreign load %.2f cores%n",

@@ -19,7 +19,7 @@ class CellVerdictTest {
     private static final int PAIRS = 10;
 
     private static Cell cell(Mix mix, Figure figure, double target) {
-        return new Cell("claim", Mode.CAD, Mode.WEAK, mix, figure, 10, 3, target, PAIRS);
+        return new Cell("claim", Mode.CAD, Mode.WEAK, mix, figure, 10, 3, target, PAIRS, Stage.AT_LEADER);
     }
 
     /** Pairs whose throughput and cost ratios are the given ones. */
@@ -33,7 +33,12 @@ class CellVerdictTest {
     }
 
     private static Subject.Sample sample(double value, Map<String, Double> metrics) {
-        return new Subject.Sample(value, 100, 1, 1, 1, 1, 0, value, value, 1, 2, metrics);
+        return sample(value, metrics, 0);
+    }
+
+    /** @param alone reads that followers answered by themselves, of 100 */
+    private static Subject.Sample sample(double value, Map<String, Double> metrics, double alone) {
+        return new Subject.Sample(value, 100, 1, 1, 1, 1, 0, value, value, 1, 2, 100, alone, metrics);
     }
 
     private static double[] repeat(double value) {
@@ -69,6 +74,18 @@ class CellVerdictTest {
     }
 
     @Test
+    void readsOfWhichNoFollowerAnsweredOneByItselfDecideNothing() {
+        Cell cell = new Cell("claim", Mode.ORCA, Mode.WEAK, Mix.READS, Figure.THROUGHPUT, 10, 3, 0.95, 1,
+                new Stage(3, Stage.Clients.EVERYWHERE, 0.2));
+        PairResult asked = new PairResult(cell.id(), 0, 3, "setup", 1, 0.1, sample(1, Map.of(), 0), sample(1, Map.of()));
+        PairResult alone = new PairResult(cell.id(), 0, 3, "setup", 1, 0.1, sample(1, Map.of(), 99), sample(1, Map.of()));
+        assertEquals(ExitCode.UNDECIDED, CellVerdict.of(cell, List.of(asked)).code());
+        assertEquals(ExitCode.HOLDS, CellVerdict.of(cell, List.of(alone)).code());
+        assertEquals(0.99, CellVerdict.of(cell, List.of(alone)).answeredAlone());
+        assertEquals(0.5, CellVerdict.of(cell, List.of(alone)).cores(), "one second of CPU time in two");
+    }
+
+    @Test
     void theTableIsMadeFromRawDataAlone(@TempDir Path raw) throws Exception {
         Cell claim = cell(Mix.WRITES, Figure.THROUGHPUT, 0.97);
         Cell indicative = cell(Mix.READS, Figure.THROUGHPUT, 0);
@@ -96,5 +113,31 @@ class CellVerdictTest {
         double minutes = quick.cells().stream().filter(cell -> cell.figure() != Figure.BYTES_PER_OP)
                 .mapToDouble(cell -> cell.pairs() * 2 * quick.sliceSeconds() / 60).sum();
         assertTrue(minutes < 30, "leaves room for starts and warm-ups in 40 minutes, not " + minutes);
+    }
+
+    @Test
+    void thePlanOfReadsComparesOrcaWithBothOthersAndFitsIntoItsTime() {
+        Plan reads = Plan.reads();
+        for (Mode over : List.of(Mode.WEAK, Mode.STRONG)) {
+            List<Cell> claims = reads.cells().stream().filter(cell -> cell.over() == over && cell.hasTarget()).toList();
+            assertEquals(List.of(1, 10, 100), claims.stream().map(Cell::clients).toList());
+            int pairs = over == Mode.WEAK ? 60 : 20;
+            assertTrue(claims.stream().allMatch(cell -> cell.mode() == Mode.ORCA && cell.pairs() >= pairs && cell.stage().hasQuota()));
+        }
+        assertEquals(2, reads.groups().size(), "the systems with three servers, and those with five");
+        assertTrue(reads.groups().stream().allMatch(group -> group.stream().map(cell -> cell.stage().servers()).distinct().count() == 1));
+        double minutes = reads.cells().stream().filter(cell -> cell.figure() != Figure.READ_P99)
+                .mapToDouble(cell -> cell.pairs() * 2 * reads.sliceSeconds() / 60).sum();
+        assertTrue(minutes < 4, "leaves room for starts and warm-ups in 9 minutes, not " + minutes);
+        assertTrue(reads.withoutHosts().cells().isEmpty());
+    }
+
+    @Test
+    void whatIsMeasuredElsewhereHasAnotherName() {
+        Cell usual = cell(Mix.READS, Figure.THROUGHPUT, 0);
+        assertEquals("cad-over-weak.reads.c10.d3.0", usual.id(), "as raw data that are kept are named");
+        assertEquals("cad-over-weak.reads.c10.d3.0.s5.everywhere-over-leader.q0.2",
+                usual.on(new Stage(5, Stage.Clients.EVERYWHERE_OVER_LEADER, 0.2)).id());
+        assertEquals(usual.id(), usual.on(Stage.AT_LEADER.with(5)).id());
     }
 }

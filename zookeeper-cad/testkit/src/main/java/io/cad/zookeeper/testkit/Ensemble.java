@@ -94,6 +94,11 @@ public final class Ensemble implements AutoCloseable {
         return servers.get(id - 1);
     }
 
+    /** All servers but this one. */
+    public List<ServerProcess> others(ServerProcess one) {
+        return servers.stream().filter(server -> server != one).collect(Collectors.toList());
+    }
+
     public Path directory() {
         return directory;
     }
@@ -209,10 +214,15 @@ public final class Ensemble implements AutoCloseable {
 
     /** Sums each numeric metric whose name has the prefix over all running servers. */
     public Map<String, Double> sumMetrics(String prefix) throws IOException {
+        return sumMetrics(prefix, servers);
+    }
+
+    /** The same over those of some servers that run. */
+    public static Map<String, Double> sumMetrics(String prefix, Collection<ServerProcess> some) throws IOException {
         Map<String, Double> sums = new TreeMap<>();
         try {
             // At once, because a server under load takes its time to answer.
-            servers.parallelStream().filter(ServerProcess::isRunning).map(ServerProcess::metricsUnchecked)
+            some.parallelStream().filter(ServerProcess::isRunning).map(ServerProcess::metricsUnchecked)
                     .collect(Collectors.toList()).forEach(metrics -> metrics.forEach((name, value) -> {
                         if (name.startsWith(prefix) && value.matches("-?[0-9.]+([eE]-?[0-9]+)?")) {
                             sums.merge(name, Double.valueOf(value), Double::sum);

@@ -14,7 +14,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
-import java.util.stream.Collectors;
 import org.apache.zookeeper.ZooKeeper;
 import org.junit.jupiter.api.Assumptions;
 
@@ -72,7 +71,7 @@ final class HostRun implements AutoCloseable {
     }
 
     List<ServerProcess> others(ServerProcess one) {
-        return ensemble.servers().stream().filter(server -> server != one).collect(Collectors.toList());
+        return ensemble.others(one);
     }
 
     /** Waits until another server than this one calls itself leader. */

@@ -39,12 +39,23 @@ import org.apache.zookeeper.proto.SyncResponse;
  */
 public final class WireSession implements Session {
     private static final int LENGTH_BYTES = 4;
+    private static final int PASSWORD_BYTES = 16;
     /** Longer than any reply of the load. */
     private static final int BUFFER_BYTES = 1 << 16;
+
+    /** The server answered, and does not know the session any more. */
+    public static final class Refused extends IOException {
+        private static final long serialVersionUID = 1;
+
+        Refused(String message) {
+            super(message);
+        }
+    }
 
     private final SocketChannel channel;
     private final ByteArrayOutputStream out = new ByteArrayOutputStream();
     private final ByteBuffer in = ByteBuffer.allocateDirect(BUFFER_BYTES);
+    private final ConnectResponse granted = new ConnectResponse();
     private int xid;
 
     /**
@@ -53,9 +64,31 @@ public final class WireSession implements Session {
      * @throws EOFException when the server closes the connection instead
      */
     public WireSession(String connectString, Duration timeout) throws IOException {
+        this(connectString, timeout, 0, new byte[PASSWORD_BYTES]);
+    }
+
+    /**
+     * Goes on with the session of a connection that is lost, which needs no write.
+     *
+     * @throws EOFException when the server closes the connection instead
+     * @throws Refused when the session has expired
+     */
+    public WireSession(String connectString, Duration timeout, WireSession earlier) throws IOException {
+        this(connectString, timeout, earlier.granted.getSessionId(), earlier.granted.getPasswd());
+    }
+
+    private WireSession(String connectString, Duration timeout, long session, byte[] password) throws IOException {
         this(connectString);
-        askForSession(timeout);
-        awaitSession();
+        boolean open = false;
+        try {
+            askForSession(timeout, session, password);
+            awaitSession();
+            open = true;
+        } finally {
+            if (!open) {
+                channel.close();
+            }
+        }
     }
 
     /** Connects only. */
@@ -72,7 +105,7 @@ public final class WireSession implements Session {
         for (int i = 0; i < count; i++) {
             WireSession session = new WireSession(connectString);
             sessions.add(session);
-            session.askForSession(timeout);
+            session.askForSession(timeout, 0, new byte[PASSWORD_BYTES]);
         }
         for (WireSession session : sessions) {
             session.awaitSession();
@@ -80,15 +113,14 @@ public final class WireSession implements Session {
         return sessions;
     }
 
-    private void askForSession(Duration timeout) throws IOException {
-        send(null, new ConnectRequest(0, 0, (int) timeout.toMillis(), 0, new byte[16], false));
+    private void askForSession(Duration timeout, long session, byte[] password) throws IOException {
+        send(null, new ConnectRequest(0, 0, (int) timeout.toMillis(), session, password, false));
     }
 
     private void awaitSession() throws IOException {
-        ConnectResponse session = new ConnectResponse();
-        session.deserialize(receive(), "session");
-        if (session.getTimeOut() <= 0) {
-            throw new IOException("the server refused a session");
+        granted.deserialize(receive(), "session");
+        if (granted.getTimeOut() <= 0) {
+            throw new Refused("the server refused a session");
         }
     }
 
@@ -196,6 +228,11 @@ public final class WireSession implements Session {
                 throw new EOFException("the server closed the connection");
             }
         }
+    }
+
+    /** Ends the connection, also for a thread that waits for a reply; the session goes on. */
+    public void disconnect() throws IOException {
+        channel.close();
     }
 
     @Override

@@ -42,19 +42,47 @@ public final class NetnsHosts implements Machines, AutoCloseable {
      * @param seed of latencies and torn writes
      */
     public NetnsHosts(Path directory, boolean torn, long seed) {
+        this(null, directory, torn, seed);
+    }
+
+    /**
+     * The same with a program of one's choice.
+     *
+     * @param program path of {@code fi}, or null for the system property testkit.fi
+     */
+    public NetnsHosts(String program, Path directory, boolean torn, long seed) {
         this.injectorRun = directory;
-        this.fi = new Fi(FiDisk.program(null), directory);
+        this.fi = new Fi(FiDisk.program(program), directory);
         this.torn = torn;
         this.seed = seed;
     }
 
     /** Why this machine cannot have such hosts; empty if it can. */
     public static Optional<String> missing() throws IOException {
+        return missing(null);
+    }
+
+    /** @param program path of {@code fi}, or null for the system property testkit.fi */
+    public static Optional<String> missing(String program) throws IOException {
+        return missing(program, "namespaces", "no hosts with a network of their own here: ");
+    }
+
+    /**
+     * Why this machine cannot have such hosts, or cannot limit what their processes get of its CPUs; empty if it can.
+     *
+     * @param program path of {@code fi}, or null for the system property testkit.fi
+     */
+    public static Optional<String> missingForLimits(String program) throws IOException {
+        Optional<String> missing = missing(program);
+        return missing.isPresent() ? missing : missing(program, "control groups", "no quota of CPU time can be set here: ");
+    }
+
+    private static Optional<String> missing(String program, String wanted, String what) throws IOException {
         Path nowhere = Files.createTempDirectory("injector");
         try {
-            for (JsonNode check : json(new Fi(FiDisk.program(null), nowhere).call("doctor")).get("checks")) {
-                if (check.get("name").asText().equals("namespaces") && !check.get("ok").asBoolean()) {
-                    return Optional.of("no hosts with a network of their own here: " + check.get("detail").asText());
+            for (JsonNode check : json(new Fi(FiDisk.program(program), nowhere).call("doctor")).get("checks")) {
+                if (check.get("name").asText().equals(wanted) && !check.get("ok").asBoolean()) {
+                    return Optional.of(what + check.get("detail").asText());
                 }
             }
             return Optional.empty();
@@ -95,6 +123,15 @@ public final class NetnsHosts implements Machines, AutoCloseable {
     /** How many seconds all clocks of a server show in one, from now on. */
     public void setClockRate(int id, double rate) {
         fi.call("clock", "set", host(id), "--clock", "all", "--rate", Double.toString(rate));
+    }
+
+    /**
+     * What a running server gets of this machine's CPUs from now on.
+     *
+     * @param processors 0.2 for a fifth of one, 0 for all of them
+     */
+    public void limitProcessors(int id, double processors) {
+        fi.call("proc", "cpu", host(id), "--limit", processors == 0 ? "none" : Double.toString(processors));
     }
 
     /** {@code to} receives nothing from {@code from} any more; nobody is told. */
