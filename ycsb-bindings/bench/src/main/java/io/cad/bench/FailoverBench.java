@@ -62,6 +62,7 @@ public final class FailoverBench {
     private final String fi;
     private final Path out;
     private final Path raw;
+    /** What must not change between the trials of a fault. */
     private final String setup;
 
     private FailoverBench(Arguments arguments) throws Exception {
@@ -138,17 +139,18 @@ public final class FailoverBench {
     }
 
     /** Whether a trial is still to be measured. */
-    private boolean isMissing(Fault fault, Mode mode, int trial) throws Exception {
+    private boolean isMissing(Fault fault, Mode mode, int trial, String where) throws Exception {
         List<FailoverResult> done = load(fault);
-        if (done.stream().anyMatch(one -> !one.setup().equals(setup))) {
+        if (done.stream().anyMatch(one -> !one.setup().equals(where))) {
             throw new IllegalArgumentException(FailoverResult.file(raw, fault) + " was measured with " + done.get(0).setup()
-                    + ", not with " + setup + "; give another --out");
+                    + ", not with " + where + "; give another --out");
         }
         return done.stream().noneMatch(one -> one.system().equals(mode.label()) && one.trial() == trial);
     }
 
     private void measure(List<Fault> possible, boolean onHosts) throws Exception {
         List<Mode> modes = List.of(OURS, STOCK);
+        String where = setup + (onHosts ? "" : " loopback");
         System.out.printf("%d servers each, an fsync takes %.0f ms, %d trials of %s, seed %d, raw data in %s%n", servers, SYNC_MILLIS,
                 trials, possible, seed, raw);
         Random random = new Random(seed);
@@ -159,9 +161,9 @@ public final class FailoverBench {
                 for (Fault fault : possible) {
                     boolean oursFirst = random.nextBoolean();
                     for (Mode mode : oursFirst ? modes : List.of(STOCK, OURS)) {
-                        if (isMissing(fault, mode, trial)) {
+                        if (isMissing(fault, mode, trial, where)) {
                             start(run, modes, systems, onHosts);
-                            strike(systems.get(mode), fault, trial, random);
+                            strike(systems.get(mode), fault, trial, random, where);
                         }
                     }
                 }
@@ -186,9 +188,9 @@ public final class FailoverBench {
         }
     }
 
-    private void strike(FailoverTrial system, Fault fault, int trial, Random random) throws Exception {
+    private void strike(FailoverTrial system, Fault fault, int trial, Random random, String where) throws Exception {
         long begin = System.nanoTime();
-        FailoverResult result = system.run(fault, trial, random, setup, seed);
+        FailoverResult result = system.run(fault, trial, random, where, seed);
         RawData.append(FailoverResult.file(raw, fault), result);
         System.out.printf(Locale.ROOT, "%s of %s, trial %d/%d: no old item read for %.0f ms, no fresh one for %.0f, none written for %.0f;"
                         + " took %.0f s, foreign load %.2f cores%n", fault.label(), result.system(), trial + 1, trials,
