@@ -61,7 +61,15 @@ final class HostRun implements AutoCloseable {
 
     /** Skips the test, with the reason, where there can be no such hosts. */
     static void assumeHosts() throws IOException {
-        Optional<String> missing = NetnsHosts.missing();
+        assume(NetnsHosts.missing());
+    }
+
+    /** The same for hosts whose links can be slow. */
+    static void assumeLinks() throws IOException {
+        assume(NetnsHosts.missingForLinks());
+    }
+
+    private static void assume(Optional<String> missing) {
         Assumptions.assumeTrue(missing.isEmpty(), () -> missing.get() + " (fi doctor)");
     }
 

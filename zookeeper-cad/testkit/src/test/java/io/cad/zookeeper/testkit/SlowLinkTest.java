@@ -31,7 +31,7 @@ class SlowLinkTest {
 
     @BeforeAll
     static void hosts() throws Exception {
-        HostRun.assumeHosts();
+        HostRun.assumeLinks();
     }
 
     @Test

@@ -77,6 +77,12 @@ public final class NetnsHosts implements Machines, AutoCloseable {
         return missing.isPresent() ? missing : missing(program, "control groups", "no quota of CPU time can be set here: ");
     }
 
+    /** Why this machine cannot have hosts {@link #withLinks}; empty if it can. */
+    public static Optional<String> missingForLinks() throws IOException {
+        Optional<String> missing = missing();
+        return missing.isPresent() ? missing : missing(null, "tun", "no links that can be slow here: ");
+    }
+
     private static Optional<String> missing(String program, String wanted, String what) throws IOException {
         Path nowhere = Files.createTempDirectory("injector");
         try {
