@@ -21,10 +21,10 @@ import org.junit.jupiter.api.Test;
 class AdaptersTest {
     private static final Path ADAPTERS = Path.of("src/main/java/org");
 
-    /** A relational operator between operands: types in angle brackets, arrows and shifts are none. */
-    private static final Pattern COMPARES = Pattern.compile("[\\w)] (<=|>=|<|>) [\\w(-]");
+    /** A relational operator between operands, or a method that hides one: types, arrows and shifts are none. */
+    private static final Pattern COMPARES = Pattern.compile("[\\w)] (<=|>=|<|>) [\\w(-]|isMoreRecentThan|compare(To)?\\(");
     private static final Pattern PROTOCOL = Pattern.compile(
-            "(?i)zxid|durable|persisted|appl(ied|ying)|epoch|lease|index|committed|nanoTime|deadline|getVersion");
+            "(?i)zxid|durable|persisted|appl(ied|ying)|epoch|lease|index|committed|nanoTime|deadline|getVersion|recent");
 
     /** Comparisons that are there for another reason, or still wait to be moved into the core. */
     private static final Set<String> KNOWN = Set.of(
@@ -61,6 +61,7 @@ class AdaptersTest {
     void noticesAComparison() {
         assertTrue(decides("if (packet.getZxid() > role.durable()) {"));
         assertTrue(decides("return System.nanoTime() - leaseUntil < 0;"));
+        assertTrue(decides("if (state.isMoreRecentThan(leaderStateSummary)) {"));
         assertFalse(decides("Map<Long, Long> persisted = new TreeMap<>();"));
         assertFalse(decides("// reads wait while D < index"));
         assertFalse(decides("packet -> role.durable(packet.getZxid())"));

@@ -24,6 +24,9 @@ final class Lives implements AutoCloseable {
     private final Level level = logger.getLevel();
     private final long padding = FilePadding.getPreAllocSize();
     private final Path base;
+    /** What lies in memory would outlive a process that is stopped from outside. */
+    private final Thread atExit = new Thread(this::sweep);
+    private boolean swept;
 
     Lives() {
         Path memory = Path.of("/dev/shm"); // no disk is needed: what is synced is observed, not felt
@@ -33,6 +36,7 @@ final class Lives implements AutoCloseable {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+        Runtime.getRuntime().addShutdownHook(atExit);
         System.setProperty(DURABILITY, "cad");
         System.setProperty(DIGEST, "false");
         System.setProperty(ADMIN, "false");
@@ -41,7 +45,16 @@ final class Lives implements AutoCloseable {
         PowerLossDisk.observe();
     }
 
-    Map<Simulation.Count, Long> live(long seed, Cores cores, Set<Flaw> flaws, boolean checks, Set<Integer> skipped) {
+    private synchronized void sweep() {
+        swept = true;
+        PowerLossDisk.delete(base);
+    }
+
+    /** Synchronized, so that nothing is swept away from under a life, and nothing comes after. */
+    synchronized Map<Simulation.Count, Long> live(long seed, Cores cores, Set<Flaw> flaws, boolean checks, Set<Integer> skipped) {
+        if (swept) {
+            throw new IllegalStateException("the process ends");
+        }
         Path directory = base.resolve(Long.toString(seed));
         try {
             Simulation life = new Simulation(seed, directory, cores, flaws, checks, skipped);
@@ -77,6 +90,7 @@ final class Lives implements AutoCloseable {
         System.clearProperty(DURABILITY);
         System.clearProperty(DIGEST);
         System.clearProperty(ADMIN);
-        PowerLossDisk.delete(base);
+        Runtime.getRuntime().removeShutdownHook(atExit);
+        sweep();
     }
 }

@@ -11,6 +11,7 @@ import io.cad.zookeeper.lease.HeartbeatAnswer;
 import io.cad.zookeeper.lease.LeaseSettings;
 import io.cad.zookeeper.lease.ReadLease;
 import io.cad.zookeeper.node.Followership;
+import io.cad.zookeeper.node.History;
 import io.cad.zookeeper.node.PeerLease;
 import io.cad.zookeeper.simulation.Simulation.Count;
 import java.io.UncheckedIOException;
@@ -390,7 +391,7 @@ final class Node implements PeerLease.Shell, Storage.Owner {
         candidacy = mine;
         mine.leadership.promised(id, owed);
         if (world.has(Flaw.VOTE_WITHOUT_A_MAJORITY)) {
-            world.nodes.forEach(other -> promised(mine, other.id, 0, 0, 0));
+            world.nodes.forEach(other -> promised(mine, other.id, 0, new History(0, 0)));
             return;
         }
         for (Node other : world.nodes) {
@@ -408,22 +409,21 @@ final class Node implements PeerLease.Shell, Storage.Owner {
     private void asked(Office candidate) {
         if (role == Role.LOOKING && candidate.epoch > promisedEpoch) {
             long owed = makePromise(candidate.epoch);
-            long itsEpoch = recordedEpoch;
-            long itsLast = Entry.index(last);
-            world.send(this, candidate.leader,
-                    () -> candidate.leader.promised(candidate, id, owed, itsEpoch, itsLast));
+            History its = history();
+            world.send(this, candidate.leader, () -> candidate.leader.promised(candidate, id, owed, its));
             world.faults.promised(this, candidate.leader);
         }
     }
 
-    private void promised(Office mine, long server, long owed, long itsEpoch, long itsLast) {
+    private History history() {
+        return new History(world.has(Flaw.VOTE_BY_LAST_ENTRY) ? 0 : recordedEpoch, Entry.index(last));
+    }
+
+    private void promised(Office mine, long server, long owed, History its) {
         if (candidacy != mine) {
             return;
         }
-        boolean comparesEpochs = !world.has(Flaw.VOTE_BY_LAST_ENTRY);
-        boolean isAhead = comparesEpochs && itsEpoch != recordedEpoch ? itsEpoch > recordedEpoch
-                : itsLast > Entry.index(last);
-        if (isAhead) {
+        if (its.isAheadOf(history())) {
             look();
             return;
         }

@@ -7,6 +7,7 @@ import io.cad.zookeeper.core.Quorum;
 import io.cad.zookeeper.lease.Heartbeat;
 import io.cad.zookeeper.lease.HeartbeatAnswer;
 import io.cad.zookeeper.metrics.CadMetrics;
+import io.cad.zookeeper.node.History;
 import io.cad.zookeeper.node.PeerLease;
 import io.cad.zookeeper.role.LeaderLeases;
 import io.cad.zookeeper.role.LeaderRole;
@@ -222,10 +223,10 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     public void waitForEpochAck(long id, StateSummary state) throws IOException, InterruptedException {
         synchronized (electingFollowers) {
             boolean promises = state.getCurrentEpoch() != -1;
-            if (promises && !electionFinished && state.isMoreRecentThan(leaderStateSummary)) {
-                throw new IOException("Server " + id + " is ahead of this leader: epoch " + state.getCurrentEpoch()
-                    + ", zxid 0x" + Long.toHexString(state.getLastZxid()) + " against "
-                    + leaderStateSummary.getCurrentEpoch() + ", 0x" + Long.toHexString(leaderStateSummary.getLastZxid()));
+            History theirs = history(state);
+            History ours = history(leaderStateSummary);
+            if (promises && !electionFinished && theirs.isAheadOf(ours)) {
+                throw new IOException("Server " + id + " is ahead of this leader: " + theirs + " against " + ours);
             }
             Long stated = owed.remove(id);
             if (stated != null) {
@@ -247,6 +248,10 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
                 electingFollowers.wait(left);
             }
         }
+    }
+
+    private static History history(StateSummary state) {
+        return new History(state.getCurrentEpoch(), state.getLastZxid());
     }
 
     /** Whether those who promised contain a quorum of every membership. */
