@@ -120,6 +120,11 @@ func mapState(path string) (*stateArea, func(), error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("map %s: %w", path, err)
 	}
+	// Most of it is a hole: to read ahead there is to fill memory with zeros.
+	if err := unix.Madvise(mem, unix.MADV_RANDOM); err != nil {
+		unix.Munmap(mem)
+		return nil, nil, fmt.Errorf("map %s: %w", path, err)
+	}
 	return (*stateArea)(unsafe.Pointer(&mem[0])), func() { unix.Munmap(mem) }, nil
 }
 

@@ -33,6 +33,8 @@ static void *map(const char *name, size_t size) {
     if (fstat(fd, &st) == 0 && (uint64_t)st.st_size >= size) {
         p = (void *)syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (p == MAP_FAILED) p = NULL;
+        // Most of it is a hole: to read ahead there is to fill memory with zeros.
+        if (p) (void)madvise(p, size, MADV_RANDOM);
     }
     syscall(SYS_close, fd);
     return p;
