@@ -77,6 +77,8 @@ class ActiveSetBoundsTest {
                 if (active.contains(server.id())) {
                     continue;
                 }
+                Await.until("server " + server.id() + " to follow", LIMIT, () -> server.cad().containsKey("may_answer_reads"),
+                        ensemble::toString);
                 assertEquals("0", server.cad().get("lease_ms"));
                 assertEquals("false", server.cad().get("may_answer_reads"));
                 Await.until("server " + server.id() + " to turn clients away", LIMIT, () -> {
