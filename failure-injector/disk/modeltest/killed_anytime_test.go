@@ -15,7 +15,7 @@ import (
 // TestPreloadKilledAnyTime kills from outside, also inside a system call. No
 // seed brings such a moment back: TestPreloadKilled is the one to add to.
 func TestPreloadKilledAnyTime(t *testing.T) {
-	killedOften(t, func(env []string, _ int, r *rand.Rand) ([]string, func(*opexec.Life)) {
+	killedOften(t, true, func(env []string, _ int, r *rand.Rand) ([]string, func(*opexec.Life)) {
 		delay := time.Duration(r.Int64N(int64(600 * time.Microsecond)))
 		// The moment is counted from the first answer: before it, the process starts.
 		return env, func(l *opexec.Life) { time.AfterFunc(delay, l.Kill) }

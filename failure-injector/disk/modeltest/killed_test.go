@@ -22,20 +22,21 @@ import (
 // on; then the power goes.
 func TestPreloadKilled(t *testing.T) {
 	so := buggyShim(t)
-	killedOften(t, func(env []string, ops int, r *rand.Rand) ([]string, func(*opexec.Life)) {
+	killedOften(t, false, func(env []string, ops int, r *rand.Rand) ([]string, func(*opexec.Life)) {
 		env = append(withShim(env, so), fmt.Sprint("FI_KILL_AT=", 1+r.IntN(8*ops)))
 		return env, func(*opexec.Life) {}
 	})
 }
 
-func killedOften(t *testing.T, moment moment) {
+// killedOften kills many; inCalls: also inside of system calls.
+func killedOften(t *testing.T, inCalls bool, moment moment) {
 	seed := firstSeed()
 	count := max(*flagCount/2, 50)
 	root := scratch(t)
 	inside := 0
 	for k := range uint64(count) {
 		for _, mode := range []string{disk.Ext4, disk.Strict} {
-			d, unfinished, err := killed(root, mode, seed+k, moment)
+			d, unfinished, err := killed(root, mode, seed+k, inCalls, moment)
 			if err != nil {
 				t.Fatalf("seed %d, %s: %v", seed+k, mode, err)
 			}
@@ -76,7 +77,7 @@ func TestPreloadKilledAnywhere(t *testing.T) {
 		ops, more := parse(t, h.ops), parse(t, h.more)
 		for _, mode := range []string{disk.Ext4, disk.Strict} {
 			for point := 1; ; point++ {
-				d, unfinished, err := killedThen(root, mode, ops, more, func(env []string) ([]string, func(*opexec.Life)) {
+				d, unfinished, err := killedThen(root, mode, ops, more, false, func(env []string) ([]string, func(*opexec.Life)) {
 					return append(withShim(env, so), fmt.Sprint("FI_KILL_AT=", point)), func(*opexec.Life) {}
 				})
 				if err != nil || d != "" {
@@ -113,7 +114,7 @@ func parse(t *testing.T, script string) []op {
 type moment func(env []string, ops int, r *rand.Rand) ([]string, func(*opexec.Life))
 
 // killed lets the first seed's life end at a moment, and another begin.
-func killed(root, mode string, seed uint64, moment moment) (difference string, unfinished bool, err error) {
+func killed(root, mode string, seed uint64, inCalls bool, moment moment) (difference string, unfinished bool, err error) {
 	r := rand.New(rand.NewPCG(seed, 0x6b696c6c))
 	ops := slices.DeleteFunc(generate(seed), func(o op) bool {
 		// stdio is several operations, and so is a mapping that is synced
@@ -126,11 +127,11 @@ func killed(root, mode string, seed uint64, moment moment) (difference string, u
 	}
 	more := slices.DeleteFunc(generate(seed+1<<32), func(o op) bool { return o.kind == opCrash || o.kind == opSyncAll })
 	more = more[:r.IntN(len(more))]
-	return killedThen(root, mode, ops, more, func(env []string) ([]string, func(*opexec.Life)) { return moment(env, len(ops), r) })
+	return killedThen(root, mode, ops, more, inCalls, func(env []string) ([]string, func(*opexec.Life)) { return moment(env, len(ops), r) })
 }
 
 // killedThen carries out ops in a process that dies, and then more in another one.
-func killedThen(root, mode string, ops, more []op, dies func(env []string) ([]string, func(*opexec.Life))) (difference string, unfinished bool, err error) {
+func killedThen(root, mode string, ops, more []op, inCalls bool, dies func(env []string) ([]string, func(*opexec.Life))) (difference string, unfinished bool, err error) {
 	live := filepath.Join(root, "live")
 	s, err := makePreload(root, live, mode)
 	if err != nil {
@@ -167,7 +168,7 @@ func killedThen(root, mode string, ops, more []op, dies func(env []string) ([]st
 		return "", false, err
 	}
 	candidates = slices.DeleteFunc(candidates, func(c []op) bool { return replay(mode, c).listing() != got })
-	if len(candidates) == 0 && acked < len(ops) && (ops[acked].kind == 'w' || ops[acked].kind == 'p') {
+	if len(candidates) == 0 && inCalls && acked < len(ops) && (ops[acked].kind == 'w' || ops[acked].kind == 'p') {
 		return "", true, nil // the kernel ends a write at a page when its process is killed
 	}
 	if len(candidates) == 0 {
