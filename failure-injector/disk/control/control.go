@@ -47,7 +47,7 @@ func ParseOp(s string) (Op, error) {
 
 const (
 	magic   = 0x4c5254434b534446
-	version = 1
+	version = 2
 )
 
 type opArea struct {

@@ -23,6 +23,7 @@ const (
 	sector       = 512
 	futexTidMask = 0x3fffffff   // linux/futex.h: 0 = nobody holds it, or its holder died
 	stagePrefix  = ".fi-crash-" // of the tree being built; an interrupted crash leaves one
+	slowestTick  = 1e9          // ns; more than any kernel's clock of files takes to move on
 )
 
 func setDead(s *stateArea) { atomic.StoreUint32(&s.dead, 1) }
@@ -75,7 +76,7 @@ func (d *Disk) Crash(o disk.CrashOptions) (report disk.Crash, err error) {
 	if err := settle(s); err != nil {
 		return report, err
 	}
-	c := &crash{d: d, s: s, report: &report, torn: o.Torn, random: rand.New(rand.NewPCG(o.Seed, 0x66692d64))}
+	c := &crash{d: d, s: s, report: &report, torn: o.Torn, force: o.Force, random: rand.New(rand.NewPCG(o.Seed, 0x66692d64))}
 	if err := c.do(); err != nil {
 		return report, fmt.Errorf("crash of disk %s: %w", d.spec.Name, err)
 	}
@@ -88,6 +89,7 @@ type crash struct {
 	s      *stateArea
 	report *disk.Crash
 	torn   bool
+	force  bool // processes of this life may still live
 	random *rand.Rand
 
 	live  []found           // before
@@ -117,7 +119,7 @@ func (c *crash) do() error {
 	if err := c.restore(); err != nil {
 		return err
 	}
-	return c.d.writeState(c.after, c.s)
+	return c.d.writeState(c.after, !c.force)
 }
 
 func identity(path string) (ino, btime uint64, sx unix.Statx_t, err error) {
@@ -463,6 +465,22 @@ func (c *crash) restore() error {
 	return swapIn(root, filepath.Base(stage))
 }
 
+// isDurable tells that the live file is what its blob is, without reading them:
+// its last sync left nothing out, and nobody has written to it since. A file
+// written in ways not seen is always compared.
+func (c *crash) isDurable(id uint32, live string) bool {
+	i := &c.s.inode[id]
+	if i.equalAt == 0 || i.flags != 0 || i.fresh.n != 0 || i.taken.n != 0 {
+		return false
+	}
+	blob, err := os.Stat(c.blob(id))
+	if err != nil {
+		return false
+	}
+	st, err := os.Stat(live)
+	return err == nil && st.Size() == blob.Size() && uint64(st.ModTime().UnixNano()) == i.equalAt
+}
+
 func (c *crash) restoreFile(id uint32, to string) error {
 	if path, ok := c.byID[id]; ok {
 		if err := os.Link(filepath.Join(c.d.spec.Live, path), to); err != nil {
@@ -476,14 +494,16 @@ func (c *crash) restoreFile(id uint32, to string) error {
 	if err := os.Chmod(to, 0o600); err != nil { // it may be read-only
 		return err
 	}
-	changed, err := makeEqual(c.blob(id), to)
-	if err == nil {
-		err = c.own(to, c.s.inode[id].mode)
+	if !c.isDurable(id, to) {
+		changed, err := makeEqual(c.blob(id), to)
+		if err != nil {
+			return err
+		}
+		if changed {
+			c.report.FilesReverted++
+		}
 	}
-	if changed {
-		c.report.FilesReverted++
-	}
-	return err
+	return c.own(to, c.s.inode[id].mode)
 }
 
 // own gives a rebuilt object its mode, and the owner of the disk.
@@ -526,8 +546,10 @@ func swapIn(root, stage string) error {
 }
 
 // writeState begins a new life of the disk: what is durable now is all there
-// is. old is nil for a new disk. Blobs of files that are gone are removed.
-func (d *Disk) writeState(now *names, old *stateArea) error {
+// is. Blobs of files that are gone are removed. equal: each file is as its blob
+// is, and no process of the life before can still write to it.
+func (d *Disk) writeState(after *names, equal bool) error {
+	now := time.Now().UnixNano()
 	next := d.file("state.new")
 	s, unmap, err := d.newStateArea(next)
 	if err != nil {
@@ -545,7 +567,7 @@ func (d *Disk) writeState(now *names, old *stateArea) error {
 		s.mode = modeStrict
 	}
 	s.names.kind = mutexKind
-	paths := now.paths()
+	paths := after.paths()
 	paths["."] = 1
 	kept := map[string]bool{}
 	for p, id := range paths {
@@ -565,6 +587,11 @@ func (d *Disk) writeState(now *names, old *stateArea) error {
 			i.kind = kindSymlink
 		default:
 			i.kind = kindFile
+			// A younger time could be that of a write still to come: the clock of
+			// files ticks slowly.
+			if modified := sx.Mtime.Sec*1000000000 + int64(sx.Mtime.Nsec); equal && now-modified > slowestTick {
+				i.equalAt = uint64(modified)
+			}
 		}
 		head := &s.bucket[bucketOf(ino)]
 		i.next, *head = *head, id
@@ -574,7 +601,7 @@ func (d *Disk) writeState(now *names, old *stateArea) error {
 	s.append(record{kind: recScan})
 	for p, id := range paths {
 		if p != "." {
-			s.append(record{kind: recAdd, dir1: paths[filepath.Dir(p)], name1: filepath.Base(p), name2: now.targets[id], id: id})
+			s.append(record{kind: recAdd, dir1: paths[filepath.Dir(p)], name1: filepath.Base(p), name2: after.targets[id], id: id})
 		}
 	}
 	s.append(record{kind: recEnd})

@@ -16,7 +16,7 @@ import (
 
 const (
 	stateMagic    = 0x54415453534b4446
-	layoutVersion = 1
+	layoutVersion = 2
 	maxExtents    = 16
 	maxInodes     = 65536
 	maxBuckets    = 65536
@@ -57,11 +57,15 @@ type inode struct {
 	ticket       uint64
 	redoSize     uint64
 	redoCommit   uint64
+	equalAt      uint64
 	fresh, taken extents
 	redo         extents
 }
 
-const flagOpaque = 1
+const (
+	flagOpaque = 1 << iota
+	flagDropped
+)
 
 const (
 	recAdd = iota + 1

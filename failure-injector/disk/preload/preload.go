@@ -96,7 +96,7 @@ func (d *Disk) format() (err error) {
 	if err := control.Create(d.file("control"), d.spec.Seed); err != nil {
 		return err
 	}
-	if err := d.writeState(newNames(), nil); err != nil {
+	if err := d.writeState(newNames(), false); err != nil {
 		return err
 	}
 	if err := d.run.Save(d.spec); err != nil {

@@ -15,7 +15,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 bool fi_lock(pthread_mutex_t *m, void (*recover)(void *), void *arg) {
     int err = pthread_mutex_lock(m);
@@ -64,17 +63,10 @@ static int open_for_reading(int fd) {
 }
 
 static int copy_range(int from, int to, uint64_t start, uint64_t end) {
-    char small[16384]; // log records fit; threads may have little stack
-    char *buf = small;
-    size_t room = sizeof small, big = 1u << 20;
-    if (end - start > 8 * sizeof small) {
-        void *p = (void *)syscall(SYS_mmap, NULL, big, PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (p != MAP_FAILED) buf = p, room = big;
-    }
+    char buf[16384]; // stays in the processor's cache; threads may have little stack
     int err = 0;
     while (err == 0 && start < end) {
-        size_t want = end - start < room ? (size_t)(end - start) : room;
+        size_t want = end - start < sizeof buf ? (size_t)(end - start) : sizeof buf;
         ssize_t got = syscall(SYS_pread64, from, buf, want, start);
         if (got <= 0) {
             err = got < 0 ? errno : 0;
@@ -90,7 +82,6 @@ static int copy_range(int from, int to, uint64_t start, uint64_t end) {
         }
         start += (uint64_t)got;
     }
-    if (buf != small) syscall(SYS_munmap, buf, big);
     return err;
 }
 
@@ -179,11 +170,6 @@ static uint64_t size_of(int fd) {
     return fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
 }
 
-static uint64_t links_of(int fd) {
-    struct stat st;
-    return fstat(fd, &st) == 0 ? (uint64_t)st.st_nlink : 0;
-}
-
 static void begin(struct fi_inode *i, int fd, struct snapshot *s) {
     fold(&i->taken, &i->fresh);
     atomic_store(&i->fresh.n, 0);
@@ -222,8 +208,11 @@ static int end_nameless(struct fi_inode *i, int fd, uint64_t size) {
 }
 
 static int end(struct fi_inode *i, int fd, struct snapshot *s, uint64_t commit) {
-    uint64_t live = size_of(fd);
-    if (links_of(fd) == 0) return end_nameless(i, fd, s->size < live ? s->size : live);
+    struct stat st = {0};
+    fstat(fd, &st);
+    uint64_t live = (uint64_t)st.st_size;
+    atomic_store(&i->equal_at, 0);
+    if (st.st_nlink == 0) return end_nameless(i, fd, s->size < live ? s->size : live);
     i->redo.n = 0;
     fold(&i->redo, &s->ranges);
     atomic_store(&i->redo_size, s->size < live ? s->size : live);
@@ -232,6 +221,8 @@ static int end(struct fi_inode *i, int fd, struct snapshot *s, uint64_t commit) 
     int err = copy_to_blob(i, fd);
     if (err == 0) fi_commit(commit);
     atomic_store(&i->copying, 0);
+    if (err == 0 && !(atomic_load(&i->flags) & FI_DROPPED)) // the time is older than the copy
+        atomic_store(&i->equal_at, (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec);
     return err;
 }
 
@@ -260,7 +251,10 @@ int fi_sync_inode(uint32_t id, int fd, bool latency) {
         if (!fi_inode_lock(i, fd)) return 0;
         bool dead = fi_dead(), copied = false;
         if (!dead && err == 0) copied = (err = end(i, fd, &s, fi_state->mode == FI_MODE_EXT4 ? upto : 0)) == 0;
-        else copied = true; // dropped on purpose
+        else if (!dead) { // dropped on purpose
+            atomic_fetch_or(&i->flags, FI_DROPPED);
+            copied = true;
+        }
         // A sync that began later has all of this in its own list.
         if (!dead && copied && s.ticket == atomic_load(&i->ticket)) atomic_store(&i->taken.n, 0);
         fi_inode_unlock(i);

@@ -19,7 +19,7 @@
 
 #define FI_CONTROL_MAGIC 0x4c5254434b534446ull /* "FDSKCTRL" */
 #define FI_STATE_MAGIC 0x54415453534b4446ull   /* "FDKSSTAT" */
-#define FI_LAYOUT_VERSION 1u
+#define FI_LAYOUT_VERSION 2u
 
 // Operation classes: each has its own latency, faults and counters.
 enum fi_op {
@@ -80,7 +80,8 @@ struct fi_extents {
 
 enum fi_kind { FI_FREE, FI_FILE, FI_DIR, FI_SYMLINK };
 
-#define FI_OPAQUE 1u // written in ways not seen (stdio, mmap): sync copies all of it
+#define FI_OPAQUE 1u  // written in ways not seen (stdio, mmap): sync copies all of it
+#define FI_DROPPED 2u // a flush failed on purpose: the blob lacks what it dropped
 
 // One inode. Its number is its id and the name of its durable blob.
 struct fi_inode {
@@ -95,6 +96,10 @@ struct fi_inode {
     _Atomic uint64_t ticket; // number of syncs begun
     _Atomic uint64_t redo_size;
     _Atomic uint64_t redo_commit; // journal length that this sync commits (ext4 mode)
+    // Modification time in ns of the live file when the blob was made equal to
+    // it but for `fresh`; 0 = they may differ. A power loss compares the two
+    // files unless nothing is unsynced and the file still has this time.
+    _Atomic uint64_t equal_at;
     struct fi_extents fresh;  // written since the last sync began
     struct fi_extents taken;  // taken by a sync that has not ended
     struct fi_extents redo;   // being copied
