@@ -38,9 +38,8 @@ record Plan(String name, List<Cell> cells, double warmUpSeconds, double sliceSec
     private static final int[] READERS = {1, 10, 100};
     private static final Stage SPREAD = new Stage(Stage.SERVERS, Stage.Clients.EVERYWHERE, QUOTA);
     private static final int TRADE_OFF_SERVERS = 5;
-    /** Reads alone settle soon, and there are many cells. */
-    private static final double READ_WARM_UP = 10;
-    private static final double READ_SLICE = 0.3;
+    /** There are many cells; a quota's period is a hundredth of it. */
+    private static final double READ_SLICE = 1;
     /** "Faster": a target whose tolerance ends at 1. */
     private static final double ABOVE = 1 + CellVerdict.SLACK;
 
@@ -91,7 +90,7 @@ record Plan(String name, List<Cell> cells, double warmUpSeconds, double sliceSec
                 cells.add(new Cell("indicative", fewer, Mode.ORCA, Mix.FRESH, latency, CLIENTS, HEADLINE_DIAL, 0, OTHER_PAIRS, free));
             }
         }
-        return new Plan("reads", cells, READ_WARM_UP, READ_SLICE, true);
+        return new Plan("reads", cells, WARM_UP, READ_SLICE, true);
     }
 
     /** Shows that the launcher works; its figures mean nothing. */

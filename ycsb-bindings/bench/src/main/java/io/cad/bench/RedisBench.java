@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Random;
 import java.util.Set;
+import java.util.SplittableRandom;
 import java.util.stream.Collectors;
 
 /**
@@ -22,13 +23,19 @@ import java.util.stream.Collectors;
 public final class RedisBench {
     private static final long BOOTSTRAP_SEED = 1;
     static final double WARM_UP = 3;
+    /** Logs of both groups after which fresh servers take over; the emulated disks keep a second copy of them. */
+    private static final long BYTES_PER_START = 3L << 30;
+    /** A file system in memory: nobody waits for the write-back of the emulated disks' files, so it should cost nothing. */
+    private static final Path MEMORY = Path.of("/dev/shm");
 
     private static final String USAGE = String.join("\n",
             "usage: RedisBench [options]",
             "  --plan NAME           quick (the headline ratios, each load over the dial), full or smoke (quick)",
             "  --only TEXT           only cells whose id contains this: .d3.0 has the headlines, then .draw, .d1.0, .d10.0",
             "  --pairs N             at most so many pairs of each cell; claims with fewer than planned stay undecided",
-            "  --slice S             seconds of a slice (1)",
+            "  --slice S             seconds of a slice (2 for the headline ratios, 1 for the others)",
+            "  --data DIR            where the emulated disks are, up to 7 GiB (/dev/shm if it has that room, or else --out);",
+            "                        disks without added latency are below --out",
             "  --redis DIR           the patched build's directory of programs",
             "  --stock DIR           the same of the unpatched build",
             "  --seed N              of loads and of the order within pairs (random)",
@@ -47,7 +54,8 @@ public final class RedisBench {
     private final boolean asserts;
     private final boolean claimsOnly;
     private final int pairs;
-    private final double slice;
+    private final Double slice;
+    private final Path data;
     private final Path patched;
     private final Path stock;
     private final long seed;
@@ -61,12 +69,14 @@ public final class RedisBench {
         this.asserts = !plan.equals("smoke");
         this.claimsOnly = arguments.has("claims");
         this.pairs = (int) arguments.number("pairs", Integer.MAX_VALUE, 1);
-        this.slice = arguments.decimal("slice", 1, 0.1);
+        this.slice = arguments.has("slice") ? arguments.decimal("slice", 1, 0.1) : null;
         this.patched = Path.of(arguments.get("redis", ".")).toAbsolutePath().normalize();
         this.stock = Path.of(arguments.get("stock", ".")).toAbsolutePath().normalize();
         this.seed = arguments.number("seed", new Random().nextInt(Integer.MAX_VALUE), 0);
         this.fi = arguments.get("fi", null);
         this.raw = Path.of(arguments.get("out", "out/bench-redis")).toAbsolutePath().normalize().resolve("raw");
+        this.data = arguments.has("data") ? Path.of(arguments.get("data", "")).toAbsolutePath().normalize()
+                : MEMORY.toFile().getUsableSpace() > 2.5 * BYTES_PER_START ? MEMORY.resolve("cad-bench-redis") : raw.getParent();
     }
 
     private static List<RedisCell> cells(String plan) throws Arguments.BadArguments {
@@ -89,7 +99,7 @@ public final class RedisBench {
     private static ExitCode run(String[] line) {
         try {
             Arguments arguments = new Arguments(line,
-                    Set.of("plan", "only", "pairs", "slice", "redis", "stock", "seed", "fi", "out"), Set.of("help", "claims"));
+                    Set.of("plan", "only", "pairs", "slice", "data", "redis", "stock", "seed", "fi", "out"), Set.of("help", "claims"));
             if (arguments.has("help")) {
                 System.out.println(USAGE);
                 return ExitCode.HOLDS;
@@ -109,7 +119,7 @@ public final class RedisBench {
             Files.createDirectories(raw);
             double seconds = 0;
             for (RedisCell cell : cells) {
-                seconds += isDone(cell) ? 0 : cell.seconds(slice);
+                seconds += isDone(cell) ? 0 : cell.seconds(sliceOf(cell));
             }
             System.out.printf(Locale.ROOT, "%d cells, about %.0f minutes%n", cells.size(), seconds / 60);
         }
@@ -143,6 +153,10 @@ public final class RedisBench {
 
     private int pairsOf(RedisCell cell) {
         return Math.min(pairs, cell.pairs());
+    }
+
+    private double sliceOf(RedisCell cell) {
+        return slice == null ? cell.slice() : slice;
     }
 
     private static long held(List<Pair> pairs) {
@@ -187,7 +201,14 @@ public final class RedisBench {
 
     private void measure(RedisCell cell) throws Exception {
         System.out.println(cell.id() + ": " + cell.mode().describe() + " over " + cell.over().describe());
-        try (RunDirectory run = RunDirectory.create(raw.getParent(), "run");
+        while (!isDone(cell)) {
+            measureOnFreshServers(cell, cell.dial() == 0 ? raw.getParent() : data, sliceOf(cell));
+        }
+    }
+
+    /** At least one pair, and more until the cell is done or the servers' logs are long. */
+    private void measureOnFreshServers(RedisCell cell, Path place, double slice) throws Exception {
+        try (RunDirectory run = RunDirectory.create(place, "run");
                 RedisSubject subject = start(run, cell.mode());
                 RedisSubject over = start(run, cell.over())) {
             subject.setSyncLatency(cell.dial());
@@ -198,21 +219,23 @@ public final class RedisBench {
             }
             List<Long> ours = new ArrayList<>(subject.pids());
             ours.addAll(over.pids());
-            Random order = new Random(seed + cell.id().hashCode());
-            for (int pair = load(cell).size(); pair < pairsOf(cell); pair++) {
-                Pair measured = pair(cell, pair, subject, over, ours, order.nextBoolean());
+            int pair = load(cell).size();
+            do {
+                boolean subjectFirst = new SplittableRandom(seed + cell.id().hashCode() + pair).nextBoolean();
+                Pair measured = pair(cell, pair, slice, subject, over, ours, subjectFirst);
                 RawData.append(file(cell), measured);
+                pair++;
                 System.out.printf(Locale.ROOT, "%s pair %d/%d: %.0f and %.0f ops/s, ratio %.3f, foreign load %.2f cores%n", cell.id(),
-                        pair + 1, pairsOf(cell), measured.subject().opsPerSecond(), measured.over().opsPerSecond(), measured.ratio(cell),
+                        pair, pairsOf(cell), measured.subject().opsPerSecond(), measured.over().opsPerSecond(), measured.ratio(cell),
                         measured.foreignCores());
-            }
+            } while (pair < pairsOf(cell) && subject.logBytes() + over.logBytes() < BYTES_PER_START);
             run.closeAndDelete();
         }
     }
 
     /** The time of redis-benchmark counts as ours: it has ended when the slice has. */
-    private Pair pair(RedisCell cell, int number, RedisSubject subject, RedisSubject over, List<Long> servers, boolean subjectFirst)
-            throws IOException, InterruptedException {
+    private Pair pair(RedisCell cell, int number, double slice, RedisSubject subject, RedisSubject over, List<Long> servers,
+            boolean subjectFirst) throws IOException, InterruptedException {
         double machine = CpuMeter.ofMachine();
         double own = CpuMeter.ofProcesses(servers) + CpuMeter.ofSelfAndEnded();
         long begin = System.nanoTime();

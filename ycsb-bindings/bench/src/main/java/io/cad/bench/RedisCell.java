@@ -23,6 +23,8 @@ record RedisCell(String claim, RedisMode mode, RedisMode over, Load load, boolea
     private static final double[] DIAL = {0, 1, 3, 10};
     private static final int HEADLINE_PAIRS = 60;
     private static final int OTHER_PAIRS = 6;
+    private static final double HEADLINE_SLICE = 2;
+    private static final double OTHER_SLICE = 1;
     private static final double HEADLINE_DIAL = 3;
     /** Six servers come up, fill and are in step. */
     private static final double START_SECONDS = 8;
@@ -94,6 +96,11 @@ record RedisCell(String claim, RedisMode mode, RedisMode over, Load load, boolea
     /** About how long it takes, in seconds, when a slice takes so many. */
     double seconds(double slice) {
         return START_SECONDS + 2 * (RedisBench.WARM_UP + pairs * slice);
+    }
+
+    /** Seconds that one system runs before it is the other's turn. */
+    double slice() {
+        return pairs == HEADLINE_PAIRS ? HEADLINE_SLICE : OTHER_SLICE;
     }
 
     boolean isMet(Ratio ratio) {

@@ -99,6 +99,26 @@ final class RedisGroup implements AutoCloseable {
         }
     }
 
+    /** Returns when the replicas have what the master has. */
+    void awaitReplicas() throws IOException {
+        try (RespClient client = new RespClient(master().port())) {
+            client.call("set", "in-step", "x");
+            long replicas = servers.size() - 1L;
+            if (!Long.valueOf(replicas).equals(client.call("wait", Long.toString(replicas), "60000"))) {
+                throw new IOException("the replicas of " + master() + " are not in step after 60 s");
+            }
+        }
+    }
+
+    /** Length of all servers' append-only files. */
+    long logBytes() throws IOException {
+        long sum = 0;
+        for (RedisServer server : servers) {
+            sum += Long.parseLong(server.info("persistence").get("aof_current_size"));
+        }
+        return sum;
+    }
+
     /** How many replies waited because they showed keys that were not durable. */
     long readsHeld() throws IOException {
         Map<String, String> info = master().info("cad");

@@ -57,6 +57,11 @@ final class RedisSubject implements AutoCloseable {
         return subject;
     }
 
+    /** Length of all servers' append-only files. */
+    long logBytes() throws IOException {
+        return group.logBytes();
+    }
+
     List<Long> pids() {
         return group.servers().stream().map(RedisServer::pid).collect(Collectors.toList());
     }
@@ -83,6 +88,7 @@ final class RedisSubject implements AutoCloseable {
         double used = CpuMeter.ofProcesses(pids()) - cpu;
         requestsPerSecond = Math.max(1, (long) (ops / took));
         Map<String, String> after = group.master().info("cad");
+        group.awaitReplicas(); // what they have still to do is not the other group's load
         return new Sample(ops / took, ops, used / ops, took, counted(before, after, "cad_holds"), counted(before, after, "cad_flush_syncs"));
     }
 
