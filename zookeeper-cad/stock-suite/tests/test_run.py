@@ -45,6 +45,12 @@ class ListsTest(unittest.TestCase):
             with self.subTest(line), self.assertRaises(SystemExit):
                 self.lists(line + "\n")
 
+    def test_standalone_by_method_or_whole_class(self):
+        lists = self.lists(standalone="ATest#one | how\nATest#two | how\nBTest | how\n")
+        self.assertEqual(["one", "two"], lists.standalone_methods("x.ATest"))
+        self.assertEqual(["*"], lists.standalone_methods("x.BTest"))
+        self.assertEqual([], lists.standalone_methods("x.CTest"))
+
     def test_flaky_needs_a_measurement(self):
         self.assertEqual({"ATest#one"}, self.lists(flaky="ATest#one | 1/20\n").flaky)
         with self.assertRaises(SystemExit):
@@ -111,6 +117,14 @@ class RunnerTest(unittest.TestCase):
         for further in ([fail], [ok, fail], [ok, ("crashed", [])]):
             with self.subTest(further):
                 self.assertTrue(suite.is_failure(self.alone(*further)))
+
+    def test_classes_of_the_same_simple_name_are_told_apart(self):
+        known = ["a.XTest", "b.XTest", "b.YTest"]
+        upstream = types.SimpleNamespace(classes=lambda mode: known)
+        self.assertEqual(["b.YTest", "a.XTest", "b.XTest"], suite.chosen("YTest,XTest", upstream, None))
+        self.assertEqual(["b.XTest"], suite.chosen("b.XTest", upstream, None))
+        runner = self.runner([])
+        self.assertNotEqual(runner.work("cad", "a.XTest"), runner.work("cad", "b.XTest"))
 
     def test_the_summary_names_what_is_unsteady(self):
         ok = ("ran", [test("passed", cad=1)])

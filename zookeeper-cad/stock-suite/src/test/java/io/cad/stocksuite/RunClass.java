@@ -29,7 +29,7 @@ import org.junit.platform.launcher.core.LauncherFactory;
  * <pre>java ... io.cad.stocksuite.RunClass CLASS OUTPUT.json [SKIPPED-METHOD...]</pre>
  *
  * <p>With {@code -Dsuite.ensemble=true} standalone servers become one-server ensembles, except
- * in the methods that {@code -Dsuite.standalone=A,B} names. Each
+ * in the methods that {@code -Dsuite.standalone=A,B} names ({@code *} for all). Each
  * test's entry says how many CAD objects it made: only a test that made some has tested CAD.
  */
 public final class RunClass implements TestExecutionListener {
@@ -71,7 +71,9 @@ public final class RunClass implements TestExecutionListener {
     @Override
     public void executionStarted(TestIdentifier test) {
         if (ensemble) {
-            EnsembleOfOne.use(!standalone.contains(methodName(test)));
+            boolean one = !standalone.contains("*") && !standalone.contains(methodName(test));
+            EnsembleOfOne.use(one);
+            ConfigurationOfOne.use(one);
         }
         if (test.isTest()) {
             shared += created() - createdBefore;
