@@ -4,6 +4,7 @@ package io.cad.zookeeper.config;
 import java.util.Properties;
 import org.apache.zookeeper.server.quorum.QuorumPeer;
 import org.apache.zookeeper.server.quorum.QuorumPeerConfig;
+import org.apache.zookeeper.server.quorum.flexible.QuorumVerifier;
 
 /** Settings of the server itself that contradict what a {@code cad.*} setting promises. */
 public final class SettingRules {
@@ -18,12 +19,14 @@ public final class SettingRules {
                 "configure a one-server ensemble: standaloneEnabled=false and one server.N line");
         }
         checkObserverMaster(config.getObserverMasterPort());
+        checkOracle(config.getQuorumVerifier());
         checkProperties(properties);
     }
 
     /** Checks a peer that was built without a configuration file. */
     public static void checkPeer(QuorumPeer peer, Properties properties) {
         checkObserverMaster(peer.getObserverMasterPort());
+        checkOracle(peer.getQuorumVerifier());
         checkProperties(properties);
     }
 
@@ -31,6 +34,14 @@ public final class SettingRules {
         if (port > 0) {
             throw new SettingException("observerMasterPort", "an observer master relays no durable index",
                 "remove it; observers then connect to the leader");
+        }
+    }
+
+    private static void checkOracle(QuorumVerifier verifier) {
+        if (verifier != null && verifier.getOraclePath() != null) {
+            throw new SettingException("oraclePath", "it makes one of two servers a quorum, which then shares no server "
+                + "with the other's, so neither leases nor the durable index would mean anything",
+                "remove it; use three servers");
         }
     }
 

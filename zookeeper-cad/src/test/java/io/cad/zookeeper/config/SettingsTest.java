@@ -209,6 +209,12 @@ class SettingsTest {
         refusedFile("observerMasterPort", "cad.durability=cad\nobserverMasterPort=2191", SERVERS);
     }
 
+    /** Also where more than two servers vote: a reconfiguration may leave two. */
+    @Test
+    void aQuorumByOracleIsRefused() throws Exception {
+        refusedFile("oraclePath", "cad.durability=cad\noraclePath=" + temp.resolve("oracle"), SERVERS);
+    }
+
     @Test
     void standaloneIsRefused() throws Exception {
         refusedFile("cad.durability", "cad.durability=cad", "");
