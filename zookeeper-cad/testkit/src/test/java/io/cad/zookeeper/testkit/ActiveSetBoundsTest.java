@@ -18,6 +18,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -39,9 +40,9 @@ class ActiveSetBoundsTest {
         final List<Op> ops = new ArrayList<>();
         private int generation;
 
-        Run(RunDirectory directory) throws Exception {
+        Run(RunDirectory directory, String durability, String reads) throws Exception {
             ensemble = Ensemble.create(directory, new EnsembleConfig(ServerBuild.product(), SERVERS).cfg("syncLimit", "4")
-                    .cfg("cad.durability", "cad").cfg("cad.replication", "sync").cfg("cad.reads", "active-set")
+                    .cfg("cad.durability", durability).cfg("cad.replication", "sync").cfg("cad.reads", reads)
                     .cfg("cad.active.set.max", Integer.toString(ACTIVE))
                     .cfg("cad.active.set.servers", PREFERRED.stream().map(Object::toString).collect(Collectors.joining(",")))
                     // Durable is only what somebody had to wait for.
@@ -57,18 +58,57 @@ class ActiveSetBoundsTest {
         }
 
         /** The leader and, of the servers that run, the one preferred to all others. */
+        private Set<Integer> preferred(ServerProcess leader) {
+            Set<Integer> servers = new TreeSet<>(Set.of(leader.id()));
+            PREFERRED.stream().filter(id -> id != leader.id() && ensemble.server(id).isRunning()).findFirst()
+                    .ifPresent(servers::add);
+            return servers;
+        }
+
+        /** These two are the active set. */
         Set<Integer> awaitPreferred() throws Exception {
             ServerProcess leader = ensemble.awaitLeader(LIMIT);
-            Set<Integer> active = new TreeSet<>(Set.of(leader.id()));
-            PREFERRED.stream().filter(id -> id != leader.id() && ensemble.server(id).isRunning()).findFirst()
-                    .ifPresent(active::add);
+            Set<Integer> active = preferred(leader);
             Await.until("the active set to be " + active, LIMIT, () -> leader.cadServers("active_set").equals(active)
                     && leader.metrics().get("cad_active_set_size").equals(Integer.toString(ACTIVE)), ensemble::toString);
             return active;
         }
 
-        LoadGenerator open(Set<Integer> active) throws Exception {
-            return LoadGenerator.open(LOAD, active.stream().map(ensemble::server).collect(Collectors.toList()), generation++);
+        /** The same two where every server may answer reads. */
+        Set<Integer> awaitAll() throws Exception {
+            ensemble.awaitServing(LIMIT);
+            return preferred(ensemble.awaitLeader(LIMIT));
+        }
+
+        private LoadGenerator open(Set<Integer> servers) throws Exception {
+            return LoadGenerator.open(LOAD, servers.stream().map(ensemble::server).collect(Collectors.toList()), generation++);
+        }
+
+        /** Clients of two servers write and read until all five lose their power; afterwards everything is read again. */
+        Findings losePower(Set<Integer> servers, Callable<Set<Integer>> restarted) throws Exception {
+            Disk.Loss lost;
+            long loss;
+            try (LoadGenerator load = open(servers)) {
+                load.populate();
+                load.begin(true);
+                ServerProcess reader = ensemble.server(PREFERRED.stream().filter(servers::contains).findFirst().orElseThrow());
+                Await.until("reads", LIMIT, () -> Double.parseDouble(reader.metrics().get("cnt_readlatency")) > 500,
+                        ensemble::toString);
+                loss = System.nanoTime();
+                lost = ensemble.powerLoss();
+                ops.addAll(load.end().ops());
+            }
+            long restart = System.nanoTime();
+            start();
+            try (LoadGenerator after = open(restarted.call())) {
+                after.sync();
+                ops.addAll(after.readAll());
+            }
+            Findings findings = HistoryChecker.check(ops, loss, restart);
+            System.out.println(findings);
+            assertTrue(lost.bytes() > 0, "the power loss took nothing");
+            assertTrue(findings.ackedWrites() > 0 && findings.freshValuesRead() > 0, findings.toString());
+            return findings;
         }
 
         /** New clients of the others are turned away. */
@@ -95,36 +135,28 @@ class ActiveSetBoundsTest {
     @Test
     void aSetSmallerThanAQuorumShowsNothingThatAPowerLossTakesAway() throws Exception {
         try (RunDirectory directory = RunDirectory.create("active-set-bounds")) {
-            Run run = new Run(directory);
+            Run run = new Run(directory, "cad", "active-set");
             run.start();
             Set<Integer> active = run.awaitPreferred();
             run.assertTheOthersAnswerNobody(active);
-            Disk.Loss lost;
-            long loss;
-            try (LoadGenerator load = run.open(active)) {
-                load.populate();
-                load.begin(true);
-                ServerProcess reader = run.ensemble.server(PREFERRED.stream().filter(active::contains).findFirst().orElseThrow());
-                Await.until("reads", LIMIT, () -> Double.parseDouble(reader.metrics().get("cad_reads")) > 500,
-                        run.ensemble::toString);
-                loss = System.nanoTime();
-                lost = run.ensemble.powerLoss();
-                run.ops.addAll(load.end().ops());
-            }
-            long restart = System.nanoTime();
-            run.start();
-            try (LoadGenerator after = run.open(run.awaitPreferred())) {
-                after.sync();
-                run.ops.addAll(after.readAll());
-            }
-            Findings findings = HistoryChecker.check(run.ops, loss, restart);
-            System.out.println(findings);
-            assertTrue(lost.bytes() > 0, "the power loss took nothing");
-            assertTrue(findings.ackedWrites() > 0 && findings.freshValuesRead() > 0, findings.toString());
+            Findings findings = run.losePower(active, run::awaitPreferred);
             assertEquals(0, findings.readsBackwards(), findings.toString());
             assertEquals(0, findings.readUpdatesLost(), findings.toString());
 
             stepsInAndBack(run);
+            directory.closeAndDelete();
+        }
+    }
+
+    /** Control: the same load and power loss where a read waits for nothing (an active set is refused in that mode). */
+    @Test
+    void withEventualDurabilityThatPowerLossTakesAwayWhatWasShown() throws Exception {
+        try (RunDirectory directory = RunDirectory.create("active-set-bounds-control")) {
+            Run run = new Run(directory, "eventual", "any");
+            run.start();
+            Findings findings = run.losePower(run.awaitAll(), run::awaitAll);
+            assertTrue(findings.readsBackwardsAcross() > 0, findings.toString());
+            assertTrue(findings.readUpdatesLost() > 0, findings.toString());
             directory.closeAndDelete();
         }
     }
