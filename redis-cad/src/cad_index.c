@@ -21,6 +21,9 @@
  *
  * The floor is the offset below which entries may be missing: barrier or what is durable.
  *
+ * A stamp first waits in a ring, since most become durable before anybody asks for a key:
+ * a load of writes alone makes no entries. Who asks has all that wait entered first.
+ *
  * The table grows by linear hashing, one bucket an insertion, because a rehash of a
  * million entries would stop the server for tens of milliseconds.
  *
@@ -41,6 +44,7 @@
 #define BLOCK 1024u     /* Entries that are allocated together; a power of two. */
 #define KEPT_BLOCKS 32u /* They stay when the index is empty. */
 #define ROOM_MADE_AT_ONCE 1000 /* Entries that one raise of the barrier removes. */
+#define WAITING 8192u   /* Stamps that wait at most, some hundred us of work; a power of two. */
 
 typedef uint32_t place; /* Of an entry, from 1; 0: none. */
 
@@ -50,6 +54,11 @@ typedef struct entry {
     place older, newer;
     place chain;           /* Next in the bucket; of a free entry, the next free one. */
 } entry;
+
+typedef struct update {
+    uint64_t id;
+    long long offset;
+} update;
 
 struct cadIndex {
     place *buckets;
@@ -63,9 +72,14 @@ struct cadIndex {
     place oldest, newest;
     size_t size;
     long long barrier, floor;
+    update waiting[WAITING];         /* Younger than every entry. */
+    unsigned first_waiting, waiters; /* The first of them, and how many. */
+    size_t max;                      /* Entries to keep. */
 };
 
 static entry *at(const cadIndex *index, place p) { return &index->blocks[p / BLOCK][p % BLOCK]; }
+
+static update *waiter(cadIndex *index, unsigned n) { return &index->waiting[(index->first_waiting + n) % WAITING]; }
 
 cadIndex *cadIndexNew(void) {
     cadIndex *index = zmalloc(sizeof(*index));
@@ -174,10 +188,18 @@ static void dropOldest(cadIndex *index) {
     giveBack(index, p);
 }
 
-/* The key was updated at `offset`, which is not below any earlier one. At most `max`
- * entries are kept; the oldest gives way and the barrier takes its place. */
-void cadIndexStamp(cadIndex *index, int db, uint64_t hash, long long offset, size_t max) {
-    uint64_t id = idOf(db, hash);
+/* Drops at most `limit` entries up to the offset; what is left over goes later. */
+static void dropUpTo(cadIndex *index, long long offset, size_t limit) {
+    if (index->floor < offset) index->floor = offset;
+    while (limit-- && index->oldest && at(index, index->oldest)->offset <= offset) dropOldest(index);
+}
+
+static void raiseBarrier(cadIndex *index, long long offset) {
+    if (index->barrier < offset) index->barrier = offset;
+    dropUpTo(index, index->barrier, ROOM_MADE_AT_ONCE);
+}
+
+static void enter(cadIndex *index, uint64_t id, long long offset) {
     assert(!index->newest || offset >= at(index, index->newest)->offset);
     if (offset <= index->floor) return;
     place *bucket = bucketOf(index, id);
@@ -190,9 +212,9 @@ void cadIndexStamp(cadIndex *index, int db, uint64_t hash, long long offset, siz
         }
         return;
     }
-    if (index->size >= max) {
-        while (index->size && index->size >= max) cadIndexRaiseBarrier(index, at(index, index->oldest)->offset);
-        if (max == 0) cadIndexRaiseBarrier(index, offset);
+    if (index->size >= index->max) {
+        while (index->size && index->size >= index->max) raiseBarrier(index, at(index, index->oldest)->offset);
+        if (index->max == 0) raiseBarrier(index, offset);
         /* The barrier that rose for lack of room may cover the key already. */
         if (offset <= index->floor) return;
     }
@@ -207,33 +229,59 @@ void cadIndexStamp(cadIndex *index, int db, uint64_t hash, long long offset, siz
     if (index->size > index->level + index->split) grow(index);
 }
 
+static void enterWaiting(cadIndex *index) {
+    for (; index->waiters; index->waiters--) {
+        update *w = waiter(index, 0);
+        enter(index, w->id, w->offset);
+        index->first_waiting++;
+    }
+}
+
+/* Those need no entry any more. */
+static void forgetWaiting(cadIndex *index) {
+    while (index->waiters && waiter(index, 0)->offset <= index->floor) {
+        index->first_waiting++;
+        index->waiters--;
+    }
+}
+
+/* The key was updated at `offset`, which is not below any earlier one. At most `max`
+ * entries are kept; the oldest gives way and the barrier takes its place. */
+void cadIndexStamp(cadIndex *index, int db, uint64_t hash, long long offset, size_t max) {
+    assert(!index->waiters || offset >= waiter(index, index->waiters - 1)->offset);
+    index->max = max;
+    if (index->waiters == WAITING) enterWaiting(index);
+    *waiter(index, index->waiters++) = (update){idOf(db, hash), offset};
+    /* Each may need an entry of its own. */
+    if (index->size + index->waiters >= max) enterWaiting(index);
+}
+
 /* u(key): no later update of the key is known, and none can be unknown. */
-long long cadIndexLookup(const cadIndex *index, int db, uint64_t hash) {
+long long cadIndexLookup(cadIndex *index, int db, uint64_t hash) {
+    enterWaiting(index);
     place p = find(index, idOf(db, hash));
     long long offset = p ? at(index, p)->offset : 0;
     return offset > index->barrier ? offset : index->barrier;
 }
 
-/* Drops at most `limit` entries up to the offset; what is left over goes later. */
-static void dropUpTo(cadIndex *index, long long offset, size_t limit) {
-    if (index->floor < offset) index->floor = offset;
-    while (limit-- && index->oldest && at(index, index->oldest)->offset <= offset) dropOldest(index);
-}
-
 /* Whatever was updated up to `offset` need not have an entry. */
 void cadIndexRaiseBarrier(cadIndex *index, long long offset) {
-    if (index->barrier < offset) index->barrier = offset;
-    dropUpTo(index, index->barrier, ROOM_MADE_AT_ONCE);
+    raiseBarrier(index, offset);
+    forgetWaiting(index);
 }
 
 /* Drops at most `limit` entries that are durable, or that the barrier covers. */
 void cadIndexPrune(cadIndex *index, long long durable, size_t limit) {
     dropUpTo(index, durable > index->barrier ? durable : index->barrier, limit);
+    forgetWaiting(index);
 }
 
 long long cadIndexFloor(const cadIndex *index) { return index->floor; }
 long long cadIndexBarrier(const cadIndex *index) { return index->barrier; }
-size_t cadIndexSize(const cadIndex *index) { return index->size; }
+size_t cadIndexSize(cadIndex *index) {
+    enterWaiting(index);
+    return index->size;
+}
 size_t cadIndexBytes(const cadIndex *index) {
     return sizeof(*index) + index->room * sizeof(place) + index->blocks_room * sizeof(entry *) +
            index->blocks_made * BLOCK * sizeof(entry);

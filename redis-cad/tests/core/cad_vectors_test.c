@@ -39,7 +39,10 @@ static uint64_t hashOf(const char *key) {
     return hash;
 }
 
-static int listed(const char *item) { return find(dirty, hashOf(item)) != 0; }
+static int listed(const char *item) {
+    enterWaiting(dirty);
+    return find(dirty, hashOf(item)) != 0;
+}
 
 static long long required(const char *item) {
     if (mistake("absence-treated-as-durable") && !listed(item)) return 0;
