@@ -15,6 +15,7 @@ import io.cad.zookeeper.testing.RawClient;
 import io.cad.zookeeper.testing.RawClient.Packet;
 import io.cad.zookeeper.testing.Settings;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import org.apache.zookeeper.KeeperException.Code;
 import org.apache.zookeeper.ZooDefs;
@@ -24,6 +25,7 @@ import org.apache.zookeeper.proto.DeleteRequest;
 import org.apache.zookeeper.proto.GetDataRequest;
 import org.apache.zookeeper.proto.SetDataRequest;
 import org.apache.zookeeper.proto.SyncRequest;
+import org.apache.zookeeper.server.ServerMetrics;
 import org.apache.zookeeper.server.SyncRequestProcessor;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -113,6 +115,26 @@ class ModesTest {
         assertEquals(10, Await.get("the data", again.send(OpCode.getData, new GetDataRequest(NODE, false)))
             .as(new org.apache.zookeeper.proto.GetDataResponse()).getData().length);
         again.close();
+    }
+
+    /** The leader's own acknowledgements too, whoever makes them. */
+    @ParameterizedTest
+    @ValueSource(strings = {"immediate", "eventual", "cad"})
+    void acknowledgementsAreMeasured(String durability) {
+        start(1, "cad.durability", durability);
+        long before = acknowledgementsMeasured();
+        ok(set(10));
+        Await.until("measured", () -> acknowledgementsMeasured() > before);
+    }
+
+    private static long acknowledgementsMeasured() {
+        AtomicLong count = new AtomicLong();
+        ServerMetrics.getMetrics().getMetricsProvider().dump((name, value) -> {
+            if (name.equals("cnt_proposal_ack_creation_latency")) {
+                count.set(((Number) value).longValue());
+            }
+        });
+        return count.get();
     }
 
     @Test

@@ -148,6 +148,20 @@ class RoleEndTest {
         return waitingSnapshot(server) >= 0;
     }
 
+    /** By its size alone: of changes there are far fewer than snapCount. */
+    @Test
+    void aLogThatHasGrownEnoughMakesASnapshot() {
+        start(1, "zookeeper.snapSizeLimitInKb", "8");
+        RawClient client = ensemble.client(1);
+        ok(create(client, NODE));
+        long first = newestSnapshot(1);
+        for (int i = 0; i < 300; i++) {
+            ok(set(client));
+        }
+        Await.until("a snapshot is published", () -> newestSnapshot(1) > first);
+        client.close();
+    }
+
     /** A leader that nobody follows to disk writes a snapshot: it waits for D, or dies with the role. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})

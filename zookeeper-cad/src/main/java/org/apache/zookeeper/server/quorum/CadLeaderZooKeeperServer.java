@@ -20,6 +20,7 @@ import org.apache.zookeeper.server.ContainerManager;
 import org.apache.zookeeper.server.Request;
 import org.apache.zookeeper.server.RequestProcessor;
 import org.apache.zookeeper.server.ServerCnxn;
+import org.apache.zookeeper.server.ServerMetrics;
 import org.apache.zookeeper.server.ZKDatabase;
 import org.apache.zookeeper.server.persistence.FileTxnSnapLog;
 
@@ -137,6 +138,7 @@ final class CadLeaderZooKeeperServer extends LeaderZooKeeperServer implements Ca
 
         @Override
         public void processRequest(Request request) {
+            request.logLatency(ServerMetrics.getMetrics().PROPOSAL_ACK_CREATION_LATENCY);
             leader.logged(request);
         }
 
