@@ -31,9 +31,9 @@ public class Promise {
 
     private long recorded;
     private long recording = NONE;
-    /** The end of everything that was ever answered or sent, and of what was so under more than {@link #latest}. */
+    /** The end of everything that was ever answered or sent, and what that was when {@link #latest} took over. */
     private long everythingUntil;
-    private long largerUntil;
+    private long othersUntil;
     private long latest = NONE;
 
     /**
@@ -55,7 +55,7 @@ public class Promise {
         this.recorded = recorded;
         this.owedUntil = now + owedAtStart(recorded, settings.promise());
         this.everythingUntil = owedUntil;
-        this.largerUntil = owedUntil;
+        this.othersUntil = owedUntil;
     }
 
     // --- events
@@ -139,12 +139,16 @@ public class Promise {
 
     /** Whether the durable record covers a promise. Starts to record it if not. */
     boolean covers(long nanos, long now) {
+        if (nanos != latest) { // it may have been the latest before: what came in between binds as well
+            latest = nanos;
+            othersUntil = everythingUntil;
+        }
         long sure = recording == NONE ? recorded : Math.min(recorded, recording);
         if (nanos > sure) {
             record(nanos);
             sure = recording == NONE ? recorded : sure;
-        } else if (nanos < sure) {
-            lower(nanos, now);
+        } else if (nanos < sure && isOver(othersUntil, now)) {
+            record(nanos); // nothing under a larger one binds any more
         }
         return nanos <= sure;
     }
@@ -158,17 +162,6 @@ public class Promise {
     private void bind(long until) {
         owedUntil = later(owedUntil, until);
         everythingUntil = later(everythingUntil, until);
-    }
-
-    /** A smaller one replaces the record once nothing under a larger one binds any more. */
-    private void lower(long nanos, long now) {
-        if (nanos != latest) {
-            latest = nanos;
-            largerUntil = everythingUntil;
-        }
-        if (isOver(largerUntil, now)) {
-            record(nanos);
-        }
     }
 
     private void record(long nanos) {
