@@ -250,14 +250,7 @@ public class LeaderCore {
 
     /** Whether these servers contain a quorum of every binding membership. */
     boolean isQuorum(Set<Long> servers) {
-        for (Quorum configuration : configurations) {
-            Set<Long> voters = new HashSet<>(servers);
-            voters.removeIf(server -> !configuration.votes(server));
-            if (!configuration.containsQuorum(voters)) {
-                return false;
-            }
-        }
-        return !configurations.isEmpty();
+        return Quorum.ofEach(configurations, servers);
     }
 
     /** The highest index that a quorum has persisted, {@code atLeast} if there is none above it. */

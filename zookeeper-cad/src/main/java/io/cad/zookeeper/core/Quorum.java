@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.cad.zookeeper.core;
 
+import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 
 /**
@@ -16,4 +18,16 @@ public interface Quorum {
 
     /** Whether these servers, all of them voters, contain a quorum ({@code QuorumVerifier.containsQuorum}). */
     boolean containsQuorum(Set<Long> servers);
+
+    /** Whether these servers contain a quorum of each membership; where there is none, there is no quorum. */
+    static boolean ofEach(List<Quorum> memberships, Set<Long> servers) {
+        for (Quorum membership : memberships) {
+            Set<Long> voters = new HashSet<>(servers);
+            voters.removeIf(server -> !membership.votes(server));
+            if (!membership.containsQuorum(voters)) {
+                return false;
+            }
+        }
+        return !memberships.isEmpty();
+    }
 }

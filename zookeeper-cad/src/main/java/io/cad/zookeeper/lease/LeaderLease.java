@@ -208,14 +208,7 @@ public class LeaderLease {
     // --- decisions; tests replace single ones by wrong ones
 
     boolean isQuorum(Set<Long> servers) {
-        for (Quorum configuration : configurations) {
-            Set<Long> voters = new HashSet<>(servers);
-            voters.removeIf(server -> !configuration.votes(server));
-            if (!configuration.containsQuorum(voters)) {
-                return false;
-            }
-        }
-        return !configurations.isEmpty();
+        return Quorum.ofEach(configurations, servers);
     }
 
     /** What another server's clock calls {@code owed} may be longer by this one. */

@@ -22,7 +22,12 @@ final class Faults {
     private final int joins;
     private final boolean cutsElected;
     private final boolean cutsEstablished;
+    private final boolean outlives;
+    /** One server that connects in so many; 0: none. */
+    private final int hellos;
     private Node cutOff;
+    /** Is cut off, and those who were its followers lose their memory as soon as they have another leader. */
+    private Node outlived;
     private int moves;
     private int number;
 
@@ -39,8 +44,10 @@ final class Faults {
         this.joins = kind == 1 ? 3 : 0;
         this.cutsElected = kind == 2;
         this.cutsEstablished = kind == 2 || kind == 3 || kind == 4;
+        this.outlives = kind == 5;
+        this.hellos = kind == 6 ? 3 : 0;
         // A cut that follows those who are established needs peace for several epochs.
-        this.pace = kind == 3 || kind == 4 ? 4_000 * MS : times.nextBoolean() ? 300 * MS : 1_200 * MS;
+        this.pace = kind >= 3 && kind <= 5 ? 4_000 * MS : times.nextBoolean() ? 300 * MS : 1_200 * MS;
     }
 
     /** In each life all servers lose power once; everything else is chance. */
@@ -78,10 +85,50 @@ final class Faults {
     /** A server is elected: as soon as it leads it is cut off, and who was before is not any more. */
     void elected(Node leader) {
         follow(cutsElected, leader);
+        if (outlived != null && leader != outlived && world.time() < until) {
+            Node before = outlived;
+            outlived = null;
+            numbered(random -> {
+                world.count(Count.OUTLIVED_TWICE);
+                world.later(between(random, 40, 100), () -> restartOthers(random, before));
+            });
+        }
     }
 
     void established(Node leader) {
         follow(cutsEstablished, leader);
+        if (outlives && cutOff == null && world.time() < until) {
+            numbered(random -> {
+                world.count(Count.OUTLIVED);
+                world.later(between(random, 0, 100), () -> outlive(random, leader));
+            });
+        }
+    }
+
+    /**
+     * A leader that is cut off may serve for as long as its lease lasts, and all who know that lose their memory: at
+     * once, or when they follow somebody else.
+     */
+    private void outlive(Random random, Node leader) {
+        cutOff(random, leader);
+        if (random.nextBoolean()) {
+            restartOthers(random, leader);
+        } else {
+            outlived = leader;
+            world.nodes.stream().filter(node -> node != leader).forEach(node -> node.receive(node::breakOff));
+        }
+    }
+
+    /** How long a leader does not hear of a server that connects: it may have given up by then, and connected anew. */
+    long unheardFor() {
+        long[] late = {0};
+        if (hellos > 0 && times.nextInt(hellos) == 0 && world.time() < until) {
+            numbered(random -> {
+                world.count(Count.LATE_HELLO);
+                late[0] = between(random, 100, 400);
+            });
+        }
+        return late[0];
     }
 
     private void follow(boolean wanted, Node leader) {

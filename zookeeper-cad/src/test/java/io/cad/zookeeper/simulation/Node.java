@@ -14,6 +14,8 @@ import io.cad.zookeeper.node.Followership;
 import io.cad.zookeeper.node.History;
 import io.cad.zookeeper.node.PeerLease;
 import io.cad.zookeeper.simulation.Simulation.Count;
+import io.cad.zookeeper.wire.EpochAck;
+import io.cad.zookeeper.wire.Hello;
 import java.io.UncheckedIOException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -387,11 +389,11 @@ final class Node implements PeerLease.Shell, Storage.Owner {
         role = Role.CANDIDATE;
         long newEpoch = world.newEpoch(promisedEpoch);
         long owed = makePromise(newEpoch);
-        Office mine = new Office(world, this, newEpoch);
+        Office mine = new Office(world, this, newEpoch, history());
         candidacy = mine;
-        mine.leadership.promised(id, owed);
+        promised(mine, id, statement(owed), history());
         if (world.has(Flaw.VOTE_WITHOUT_A_MAJORITY)) {
-            world.nodes.forEach(other -> promised(mine, other.id, 0, new History(0, 0)));
+            world.nodes.forEach(other -> promised(mine, other.id, statement(0), new History(0, 0)));
             return;
         }
         for (Node other : world.nodes) {
@@ -408,9 +410,9 @@ final class Node implements PeerLease.Shell, Storage.Owner {
 
     private void asked(Office candidate) {
         if (role == Role.LOOKING && candidate.epoch > promisedEpoch) {
-            long owed = makePromise(candidate.epoch);
+            byte[] statement = statement(makePromise(candidate.epoch));
             History its = history();
-            world.send(this, candidate.leader, () -> candidate.leader.promised(candidate, id, owed, its));
+            world.send(this, candidate.leader, () -> candidate.leader.promised(candidate, id, statement, its));
             world.faults.promised(this, candidate.leader);
         }
     }
@@ -419,15 +421,21 @@ final class Node implements PeerLease.Shell, Storage.Owner {
         return new History(world.has(Flaw.VOTE_BY_LAST_ENTRY) ? 0 : recordedEpoch, Entry.index(last));
     }
 
-    private void promised(Office mine, long server, long owed, History its) {
+    /** What goes with a promise, as it is on the wire. */
+    private byte[] statement(long owed) {
+        return new EpochAck(storage.needsFullState(), owed).appendTo(new byte[Integer.BYTES]);
+    }
+
+    private void promised(Office mine, long server, byte[] statement, History its) {
         if (candidacy != mine) {
             return;
         }
-        if (its.isAheadOf(history())) {
+        if (!mine.candidacy.promised(server, its)) {
             look();
             return;
         }
-        if (mine.leadership.promised(server, owed)) {
+        mine.leadership.promised(server, EpochAck.read(statement).owed);
+        if (mine.candidacy.isElected(List.of(world.quorum))) {
             candidacy = null;
             role = Role.LEADING;
             epoch = mine.epoch;
@@ -455,9 +463,15 @@ final class Node implements PeerLease.Shell, Storage.Owner {
         role = Role.JOINING;
         long mine = lease.connecting();
         attempt = mine;
-        long process = incarnation;
-        boolean fullState = storage.needsFullState();
-        world.send(this, other.leader, () -> other.hello(this, process, mine, fullState));
+        byte[] hello = Hello.ofLearner(world.mode, incarnation, mine).appendTo(new byte[Hello.LEARNER_INFO_LENGTH]);
+        byte[] statement = statement(lease.owed());
+        Runnable knock = () -> world.send(this, other.leader, () -> other.hello(this, hello, statement));
+        long late = world.faults.unheardFor();
+        if (late == 0) {
+            knock.run();
+        } else {
+            world.later(late, knock);
+        }
         after(world.between(20 * MS, 150 * MS), () -> {
             if (role == Role.JOINING && attempt == mine) {
                 look();
@@ -468,12 +482,13 @@ final class Node implements PeerLease.Shell, Storage.Owner {
     // --- following
 
     /** The history of the leader, whole or from where both agree. */
-    void synchronise(Office leader, long newConnection, long process, long itsAttempt, Entry end, Entry committed,
-            byte[] state) {
+    void synchronise(Office leader, byte[] welcome, Hello toWhom, Entry end, Entry committed, byte[] state) {
         // A connection ends with its process: the next one, whose attempts begin anew, gets nothing of it.
-        if (role != Role.JOINING || process != incarnation || itsAttempt != attempt || promisedEpoch != leader.epoch) {
+        if (role != Role.JOINING || toWhom.incarnation != incarnation || toWhom.attempt != attempt
+                || promisedEpoch != leader.epoch) {
             return;
         }
+        long newConnection = Hello.read(welcome, Hello.LEADER_INFO_LENGTH).connection;
         lease.connected(leader.epoch, newConnection);
         lease.synchronising();
         Entry common = Entry.commonPrefix(last, end);

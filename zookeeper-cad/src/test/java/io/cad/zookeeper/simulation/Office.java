@@ -7,8 +7,12 @@ import io.cad.zookeeper.lease.ActiveSetRules;
 import io.cad.zookeeper.lease.Heartbeat;
 import io.cad.zookeeper.lease.HeartbeatAnswer;
 import io.cad.zookeeper.lease.StuckLeader;
+import io.cad.zookeeper.node.Candidacy;
+import io.cad.zookeeper.node.History;
 import io.cad.zookeeper.node.Leadership;
 import io.cad.zookeeper.simulation.Simulation.Count;
+import io.cad.zookeeper.wire.EpochAck;
+import io.cad.zookeeper.wire.Hello;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -20,6 +24,7 @@ final class Office extends Serving implements Leadership.Shell {
     final Node leader;
     final long epoch;
     final Leadership leadership;
+    final Candidacy candidacy;
 
     private final Simulation world;
     private final Map<Long, Node> links = new TreeMap<>();
@@ -30,13 +35,14 @@ final class Office extends Serving implements Leadership.Shell {
     private long counter;
     private long lostSince;
 
-    Office(Simulation world, Node leader, long epoch) {
+    Office(Simulation world, Node leader, long epoch, History history) {
         super(leader, world.cores, Entry.index(leader.last));
         this.world = world;
         this.leader = leader;
         this.epoch = epoch;
         leadership = new Leadership(leader.settings, world.leases, 3_600_000 * MS, epoch, leader.id, leader.lease,
                 leader.machine, List.of(world.quorum));
+        candidacy = new Candidacy(leader.id, history);
     }
 
     /** The server is elected. */
@@ -105,35 +111,38 @@ final class Office extends Serving implements Leadership.Shell {
 
     // --- followers
 
-    void hello(Node server, long incarnation, long attempt, boolean wantsFullState) {
+    void hello(Node server, byte[] info, byte[] statement) {
         if (isOver()) {
             return;
         }
+        Hello hello = Hello.read(info, Hello.LEARNER_INFO_LENGTH);
         long connection = epoch * 1_000 + connections++;
-        if (!leadership.connected(connection, server.id, true, incarnation, attempt)) {
+        if (!leadership.connected(connection, server.id, hello.hasLeases(), hello.incarnation, hello.attempt)) {
             world.count(Count.STALE_HELLO);
             return;
         }
         links.values().removeIf(other -> other == server);
         links.put(connection, server);
         leadership.tick();
-        synchronise(connection, server, incarnation, attempt, leader.applied != null && (wantsFullState || world.chance(8)));
+        boolean needsFullState = EpochAck.read(statement).fullState;
+        synchronise(connection, server, hello, leader.applied != null && (needsFullState || world.chance(8)));
     }
 
     /** After establishment a snapshot that is sent must hold nothing that may be rolled back (rule E4). */
-    private void synchronise(long connection, Node server, long process, long attempt, boolean fullState) {
+    private void synchronise(long connection, Node server, Hello hello, boolean fullState) {
         if (isOver() || links.get(connection) != server) {
             return;
         }
         if (fullState && leadership.isEstablished() && leadership.durable() < Entry.index(leader.applied)) {
             need(Entry.index(leader.applied));
-            leader.after(5 * MS, () -> synchronise(connection, server, process, attempt, true));
+            leader.after(5 * MS, () -> synchronise(connection, server, hello, true));
             return;
         }
         Entry last = leader.last;
         Entry committed = leader.applied;
         byte[] state = fullState ? leader.storage.wholeState() : null;
-        world.send(leader, server, () -> server.synchronise(this, connection, process, attempt, last, committed, state));
+        byte[] welcome = Hello.ofLeader(world.mode, connection).appendTo(new byte[Hello.LEADER_INFO_LENGTH]);
+        world.send(leader, server, () -> server.synchronise(this, welcome, hello, last, committed, state));
     }
 
     void lost(long connection) {

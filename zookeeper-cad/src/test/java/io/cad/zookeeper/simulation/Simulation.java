@@ -5,6 +5,10 @@ import io.cad.jepsen.checker.Checker;
 import io.cad.jepsen.checker.HistoryBuilder;
 import io.cad.jepsen.checker.Operation;
 import io.cad.jepsen.checker.Verdict;
+import io.cad.zookeeper.config.Mode;
+import io.cad.zookeeper.config.Mode.Durability;
+import io.cad.zookeeper.config.Mode.Reads;
+import io.cad.zookeeper.config.Mode.Replication;
 import io.cad.zookeeper.core.Cores;
 import io.cad.zookeeper.core.Indices;
 import io.cad.zookeeper.core.Quorum;
@@ -37,7 +41,8 @@ final class Simulation implements Runnable {
         OPERATION, ACKNOWLEDGED, ELECTION, POWER_LOSS, BYTES_LOST, RESTART, ROLLBACK, FULL_STATE, SNAPSHOT,
         SNAPSHOT_DROPPED, HELD_REPLY, GRANTED_READ, LEADER_READ, REFUSED_READ, EXPIRED_LEASE, FLUSH_REQUEST,
         FLUSH_ROUND, ADMISSION, REMOVAL_LEFT, REMOVAL_SILENT, REMOVAL_RECONNECTED, SUSPENSION, PROMISE_WAIT,
-        STALE_HELLO, LARGER_PROMISE, CRASH_AFTER_PROMISE, CRASH_AFTER_JOINING, CUT_OFF_IN_OFFICE
+        STALE_HELLO, LARGER_PROMISE, CRASH_AFTER_PROMISE, CRASH_AFTER_JOINING, CUT_OFF_IN_OFFICE, OUTLIVED,
+        OUTLIVED_TWICE, LATE_HELLO
     }
 
     /** What clients recorded contradicts the promise. */
@@ -69,6 +74,8 @@ final class Simulation implements Runnable {
     final List<String> paths = new ArrayList<>();
     final Quorum quorum;
     final boolean async;
+    /** As in the records of a handshake. */
+    final Mode mode;
 
     private final Set<Flaw> flaws;
     private final boolean checks;
@@ -116,6 +123,7 @@ final class Simulation implements Runnable {
             }
         };
         async = random.nextBoolean();
+        mode = new Mode(Durability.CAD, async ? Replication.ASYNC : Replication.SYNC, Reads.ACTIVE_SET);
         network = new Network(size, random, this::later);
         end = between(2_500 * MS, 4_500 * MS);
         for (int item = 0; item < ITEMS; item++) {

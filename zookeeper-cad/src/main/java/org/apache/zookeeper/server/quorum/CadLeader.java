@@ -7,6 +7,7 @@ import io.cad.zookeeper.core.Quorum;
 import io.cad.zookeeper.lease.Heartbeat;
 import io.cad.zookeeper.lease.HeartbeatAnswer;
 import io.cad.zookeeper.metrics.CadMetrics;
+import io.cad.zookeeper.node.Candidacy;
 import io.cad.zookeeper.node.History;
 import io.cad.zookeeper.node.PeerLease;
 import io.cad.zookeeper.role.LeaderLeases;
@@ -18,7 +19,6 @@ import io.cad.zookeeper.wire.Packets;
 import java.io.IOException;
 import java.net.SocketAddress;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -64,6 +64,8 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     /** What each server that promised this epoch owes to older ones, until its promise counts. */
     private final Map<Long, Long> owed = new ConcurrentHashMap<>();
     private LeaderLeases leases;
+    /** Guarded by upstream's lock of the election. */
+    private Candidacy candidacy;
     private volatile long proposed;
     private volatile long committed;
     /**
@@ -222,20 +224,20 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     @Override
     public void waitForEpochAck(long id, StateSummary state) throws IOException, InterruptedException {
         synchronized (electingFollowers) {
-            boolean promises = state.getCurrentEpoch() != -1;
-            History theirs = history(state);
-            History ours = history(leaderStateSummary);
-            if (promises && !electionFinished && theirs.isAheadOf(ours)) {
-                throw new IOException("Server " + id + " is ahead of this leader: " + theirs + " against " + ours);
+            if (candidacy == null) {
+                candidacy = new Candidacy(self.getMyId(), history(leaderStateSummary));
+            }
+            // A server that promised this epoch on an earlier connection does not say so again.
+            boolean promises = state.getCurrentEpoch() != -1 && state.getLastZxid() != -1;
+            if (promises && !candidacy.promised(id, history(state))) {
+                throw new IOException("Server " + id + " is ahead of this leader: " + history(state) + " against "
+                    + history(leaderStateSummary));
             }
             Long stated = owed.remove(id);
             if (stated != null) {
                 leases().promised(id, stated);
             }
-            if (promises && state.getLastZxid() != -1) {
-                electingFollowers.add(id);
-            }
-            if (!electionFinished && electingFollowers.contains(self.getMyId()) && isElected()) {
+            if (!electionFinished && candidacy.isElected(memberships())) {
                 electionFinished = true;
                 electingFollowers.notifyAll();
             }
@@ -252,18 +254,6 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
 
     private static History history(StateSummary state) {
         return new History(state.getCurrentEpoch(), state.getLastZxid());
-    }
-
-    /** Whether those who promised contain a quorum of every membership. */
-    private boolean isElected() {
-        for (Quorum membership : memberships()) {
-            Set<Long> voters = new HashSet<>(electingFollowers);
-            voters.removeIf(server -> !membership.votes(server));
-            if (!membership.containsQuorum(voters)) {
-                return false;
-            }
-        }
-        return true;
     }
 
     /** Made when the epoch is known, that is, after the first promise has been asked for. */
