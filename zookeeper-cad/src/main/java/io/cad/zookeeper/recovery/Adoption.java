@@ -34,7 +34,6 @@ final class Adoption {
         File decided = new File(Store.of(snapDir).sideDirectory(), DECIDED);
         Directories.create(decided);
         Files.move(synced.toPath(), new File(decided, synced.getName()).toPath(), StandardCopyOption.ATOMIC_MOVE);
-        Directories.sync(decided);
         finish(logDir, snapDir);
     }
 
@@ -47,6 +46,8 @@ final class Adoption {
     static void finish(File logDir, File snapDir) throws IOException {
         File decided = new File(Store.of(snapDir).sideDirectory(), DECIDED);
         for (File snapshot : HistoryFiles.snapshots(decided)) {
+            // Before anything is deleted; whoever decided may have been killed.
+            Directories.sync(decided);
             long base = HistoryFiles.index(snapshot);
             RolledBack.keep(logDir, base, "the leader's state replaces them");
             Store.of(logDir).cut(base);

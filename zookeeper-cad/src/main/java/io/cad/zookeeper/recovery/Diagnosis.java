@@ -17,7 +17,9 @@ final class Diagnosis {
 
     private static final Logger LOG = LoggerFactory.getLogger(Diagnosis.class);
 
-    /** Index of the newest snapshot that can be read, -1 without one. */
+    /** The newest snapshot that can be read, null without one. */
+    final File snapshot;
+    /** Its index, -1 without one. */
     final long base;
     /** The recorded persisted mark. */
     final long mark;
@@ -36,7 +38,8 @@ final class Diagnosis {
 
     private Diagnosis(File logDir, File snapDir, long mark) throws IOException {
         this.mark = mark;
-        base = newestSnapshot(snapDir);
+        snapshot = newestSnapshot(snapDir);
+        base = snapshot == null ? -1 : HistoryFiles.index(snapshot);
         files = FileTxnLog.getLogFiles(logDir.listFiles(), Math.max(base, 0));
         end = Math.max(base, 0);
     }
@@ -88,16 +91,16 @@ final class Diagnosis {
             + "move its data and log directories away, keep myid, and start it while a majority of the others runs";
     }
 
-    private static long newestSnapshot(File snapDir) {
+    private static File newestSnapshot(File snapDir) {
         for (File file : HistoryFiles.snapshots(snapDir)) {
             try {
                 if (SnapStream.isValidSnapshot(file)) {
-                    return HistoryFiles.index(file);
+                    return file;
                 }
             } catch (IOException e) {
                 LOG.warn("Skipping snapshot {}: {}", file, e.toString());
             }
         }
-        return -1;
+        return null;
     }
 }

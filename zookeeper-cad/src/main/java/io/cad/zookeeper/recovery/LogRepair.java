@@ -35,6 +35,8 @@ public final class LogRepair {
      */
     public static void beforeRestore(File logDir, File snapDir) throws IOException {
         Store store = Store.of(logDir);
+        syncNames(logDir);
+        syncNames(snapDir);
         discardUnpublished(Store.of(snapDir));
         Adoption.finish(logDir, snapDir);
         distrustStaleRecords(store, logDir, snapDir);
@@ -46,7 +48,7 @@ public final class LogRepair {
             cut(diagnosis);
         }
         remove(diagnosis.empty, logDir);
-        syncAll(diagnosis.files);
+        syncContents(diagnosis);
         EpochFiles.catchUp(store, snapDir, diagnosis.end);
     }
 
@@ -74,14 +76,31 @@ public final class LogRepair {
         }
     }
 
-    /** After the death of the process alone the log may be complete and yet not durable. */
-    private static void syncAll(File[] files) throws IOException {
-        for (int i = Math.max(0, files.length - 2); i < files.length; i++) {
-            if (files[i].exists()) {
-                try (FileChannel channel = FileChannel.open(files[i].toPath(), StandardOpenOption.WRITE)) {
-                    channel.force(true);
-                }
+    /**
+     * After the death of the process alone everything is there, and some of it only in memory: what a start finds and
+     * builds upon must not be gone after the next power loss. So it is with the names, which come first, because the
+     * files that they replace are deleted.
+     */
+    private static void syncNames(File directory) throws IOException {
+        Directories.sync(directory.getParentFile());
+        Directories.sync(directory);
+    }
+
+    /** All that is read: a stock server syncs no snapshot, and may have left the tails of several files. */
+    private static void syncContents(Diagnosis diagnosis) throws IOException {
+        if (diagnosis.snapshot != null) {
+            sync(diagnosis.snapshot);
+        }
+        for (File file : diagnosis.files) {
+            if (file.exists()) {
+                sync(file);
             }
+        }
+    }
+
+    private static void sync(File file) throws IOException {
+        try (FileChannel channel = FileChannel.open(file.toPath(), StandardOpenOption.WRITE)) {
+            channel.force(true);
         }
     }
 

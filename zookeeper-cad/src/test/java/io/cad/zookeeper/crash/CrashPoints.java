@@ -36,7 +36,7 @@ import org.slf4j.LoggerFactory;
 class CrashPoints {
 
     /** Every step once, few bytes: most crash points have few enough undecided units to try every subset. */
-    private static final String SMALL = "E A1 S A1 R A2 P A1 S T1 A1 S X A1 E A1 S K A1 N1 A1 D1 T1 P";
+    private static final String SMALL = "E A1 S A1 R A2 P A1 S T1 A1 S X A1 E A1 S K A1 Z A1 N1 A1 D1 T1 P";
     private static final int SEEDS = Integer.getInteger("crash.seeds", 10);
     private static final long FIRST_SEED = Long.getLong("crash.seed", 1);
 
@@ -184,7 +184,7 @@ class CrashPoints {
                     script.append(" N1");
                     cuttable = 0;
                 }
-                default -> script.append(random.nextBoolean() ? " X" : " A1 S K");
+                default -> script.append(List.of(" X", " A1 S K", " A1 Z").get(random.nextInt(3)));
             }
         }
         return script.toString();
@@ -196,6 +196,7 @@ class CrashPoints {
         NO_LOG_SYNC_BEFORE_EPOCH((name, said) -> name.startsWith("log.") && said.startsWith("epoch-begin")),
         NO_LOG_SYNC_BEFORE_ROLL((name, said) -> name.startsWith("log.") && said.equals("rolling")),
         NO_LOG_SYNC_BEFORE_SNAPSHOT((name, said) -> name.startsWith("log.") && said.equals("snapshot")),
+        NO_LOG_SYNC_AT_START((name, said) -> name.startsWith("log.") && said.equals("starting")),
         NO_SNAPSHOT_SYNC((name, said) -> name.startsWith("snapshot.")),
         MARK_LOWERED_WITHOUT_SYNC((name, said) -> name.equals("persisted") && said.startsWith("cut-begin")),
         NO_SYNC_OF_THE_CUT((name, said) -> name.startsWith("log.") && said.startsWith("cut-begin"));

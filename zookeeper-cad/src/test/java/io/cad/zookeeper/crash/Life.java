@@ -35,6 +35,7 @@ import org.apache.zookeeper.server.persistence.FilePadding;
  *   D4  a leader's DIFF of 4 changes, then its epoch               T2 a leader's TRUNC of the last 2 changes
  *   N2  a leader's SNAP that lacks the last 2 changes and has 3 of its own
  *   X   stop and start again                                       K  start again over a torn record
+ *   Z   be killed and start again
  * </pre>
  */
 final class Life {
@@ -87,6 +88,8 @@ final class Life {
         epoch = server.epoch("currentEpoch");
         gate();
         say("started");
+        // From here its peers count on all that it has.
+        say("durable " + server.last());
     }
 
     /** What a snapshot may hold is what may be rolled back: here D is what this server has synced. */
@@ -139,6 +142,7 @@ final class Life {
             case 'T' -> truncate(n);
             case 'N' -> adopt(n);
             case 'X' -> restart();
+            case 'Z' -> killed();
             case 'K' -> tear();
             default -> throw new IllegalArgumentException("no step " + letter);
         }
@@ -220,6 +224,13 @@ final class Life {
 
     private void restart() throws IOException {
         server.close();
+        start();
+    }
+
+    /** What was handed to the operating system is there, and nothing of it was synced. */
+    private void killed() throws IOException {
+        Store.forget(server.files.getDataLogDir());
+        Store.forget(server.files.getSnapDir());
         start();
     }
 

@@ -19,6 +19,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -27,9 +29,12 @@ import org.apache.jute.BinaryInputArchive;
 import org.apache.jute.BinaryOutputArchive;
 import org.apache.zookeeper.server.DataTree;
 import org.apache.zookeeper.server.Request;
+import org.apache.zookeeper.server.ZKDatabase;
 import org.apache.zookeeper.server.persistence.FilePadding;
+import org.apache.zookeeper.server.persistence.FileSnap;
 import org.apache.zookeeper.server.persistence.FileTxnLog;
 import org.apache.zookeeper.server.persistence.FileTxnSnapLog;
+import org.apache.zookeeper.server.persistence.Util;
 import org.apache.zookeeper.server.quorum.QuorumPeer.QuorumServer;
 
 /**
@@ -42,21 +47,11 @@ enum Hazard {
     EPOCH_AHEAD_OF_LOG("H1", "log not synced before the epoch is recorded, then a power loss") {
         @Override
         String outcome(Path directory) throws Exception {
-            Path disk = directory.resolve("disk");
-            String fi = System.getProperty("crash.fi");
-            String injector = directory.resolve("injector").toString();
-            execute(Map.of(), fi, "disk", "create", "d", "--backend", "preload", "--dir", disk.toString(), "--run", injector);
-            Map<String, String> environment = new ConcurrentHashMap<>();
-            execute(Map.of(), fi, "disk", "env", "d", "--run", injector).lines().map(line -> line.split("=", 2))
-                .forEach(pair -> environment.put(pair[0], pair[1]));
-            execute(environment, Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
-                System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
-                "-Dzookeeper.admin.enableServer=false",
-                System.getProperty(MODE) == null ? "-Dzookeeper.forceSync=no" : "-D" + MODE + "=cad",
-                EpochRecorder.class.getName(), disk.toString());
-            execute(Map.of(), fi, "disk", "crash", "d", "--run", injector);
-            String epoch = Files.readString(disk.resolve("version-2/currentEpoch")).trim();
-            long last = restored(disk).lastProcessedZxid;
+            PowerLossDisk disk = new PowerLossDisk(directory);
+            disk.live(EpochRecorder.class, mode(NO_SYNC));
+            disk.losePower();
+            String epoch = Files.readString(disk.path.resolve("version-2/currentEpoch")).trim();
+            long last = restored(disk.path).lastProcessedZxid;
             return epoch.equals("2") && last < at(10)
                 ? "currentEpoch is 2, the log that it begins with ended at 1:10 and now ends at " + Indices.format(last)
                 : null;
@@ -128,6 +123,20 @@ enum Hazard {
         }
     },
 
+    KILLED_BEFORE_THE_SYNC("H3", "killed before the sync of 1:9, started, 1:10 to 1:20 synced in a new file; then a power loss") {
+        @Override
+        String outcome(Path directory) throws Exception {
+            return afterTheNextServer(directory, 0, 8);
+        }
+    },
+
+    UNSYNCED_SNAPSHOT("H3", "killed soon after a snapshot at 1:5, started, 1:10 to 1:20 synced; then a power loss") {
+        @Override
+        String outcome(Path directory) throws Exception {
+            return afterTheNextServer(directory, 5, 9);
+        }
+    },
+
     BROKEN_OFF_TRUNC("H5", "the link breaks after TRUNC and a proposal, before NEWLEADER (ZOOKEEPER-5094)") {
         @Override
         String outcome(Path directory) throws Exception {
@@ -152,6 +161,8 @@ enum Hazard {
     };
 
     private static final String MODE = "zookeeper.cad.durability";
+    /** What is written and never synced is what a process leaves that is killed before its sync. */
+    private static final String NO_SYNC = "-Dzookeeper.forceSync=no";
 
     final String number;
     final String scenario;
@@ -166,6 +177,11 @@ enum Hazard {
 
     static long at(long counter) {
         return Indices.of(1, counter);
+    }
+
+    /** Flags of a process: ours, or those for the stock jar. */
+    private static List<String> mode(String... stock) {
+        return System.getProperty(MODE) == null ? List.of(stock) : List.of("-D" + MODE + "=cad");
     }
 
     private static FileTxnSnapLog open(Path directory) throws IOException {
@@ -294,6 +310,58 @@ enum Hazard {
         out.writeRecord(packet, "packet");
     }
 
+    /**
+     * A stock server is killed with 1:9 as its last change, the next one goes on until 1:20, the power goes. What the
+     * first one synced: its log, up to an index, and its first snapshot, unless that is not at 0.
+     */
+    private static String afterTheNextServer(Path directory, long snapshot, long synced) throws Exception {
+        PowerLossDisk disk = new PowerLossDisk(directory);
+        disk.live(KilledServer.class, List.of(NO_SYNC), Long.toString(snapshot), Long.toString(synced));
+        disk.live(NextServer.class, mode());
+        disk.losePower();
+        ZKDatabase database = new ZKDatabase(open(disk.path));
+        try {
+            long last = database.loadDataBase();
+            return last == at(20) ? null : "the history ends at " + Indices.format(last);
+        } catch (IOException | RuntimeException e) {
+            return "refuses to start: " + e;
+        } finally {
+            database.close();
+        }
+    }
+
+    /** A disk of the failure-injector, on which processes live one after the other. */
+    private static final class PowerLossDisk {
+        private final String fi = System.getProperty("crash.fi");
+        private final String injector;
+        private final Map<String, String> environment = new ConcurrentHashMap<>();
+        final Path path;
+
+        PowerLossDisk(Path directory) throws IOException, InterruptedException {
+            path = directory.resolve("disk");
+            injector = directory.resolve("injector").toString();
+            execute(Map.of(), fi, "disk", "create", "d", "--backend", "preload", "--dir", path.toString(), "--run", injector);
+            execute(Map.of(), fi, "disk", "env", "d", "--run", injector).lines().map(line -> line.split("=", 2))
+                .forEach(pair -> environment.put(pair[0], pair[1]));
+        }
+
+        /** Runs a program to its end; its arguments are the disk's directory and what else is given. */
+        void live(Class<?> program, List<String> flags, String... arguments) throws IOException, InterruptedException {
+            List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
+                System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
+                "-Dzookeeper.admin.enableServer=false"));
+            command.addAll(flags);
+            command.addAll(List.of(program.getName(), path.toString()));
+            command.addAll(List.of(arguments));
+            execute(environment, command.toArray(String[]::new));
+        }
+
+        void losePower() throws IOException, InterruptedException {
+            execute(Map.of(), fi, "disk", "crash", "d", "--run", injector);
+        }
+    }
+
     private static String execute(Map<String, String> environment, String... command)
         throws IOException, InterruptedException {
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
@@ -330,6 +398,58 @@ enum Hazard {
                 StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
                 neighbour.force(true);
             }
+            Runtime.getRuntime().halt(0);
+        }
+    }
+
+    /** Stock's files, whatever the mode: a snapshot, changes, and the end before the last sync. */
+    static final class KilledServer {
+
+        private KilledServer() {
+        }
+
+        public static void main(String[] args) throws IOException {
+            FileTxnSnapLog files = open(Path.of(args[0]));
+            long snapshot = Long.parseLong(args[1]);
+            DataTree tree = new DataTree();
+            for (long counter = 1; counter <= snapshot; counter++) {
+                apply(tree, LogFiles.txn(at(counter)));
+            }
+            long index = snapshot == 0 ? 0 : at(snapshot);
+            new FileSnap(files.getSnapDir()).serialize(tree, new ConcurrentHashMap<>(),
+                new File(files.getSnapDir(), Util.makeSnapshotName(index)), snapshot == 0);
+            try (FileTxnLog log = new FileTxnLog(files.getDataLogDir())) {
+                for (long counter = snapshot + 1; counter <= 9; counter++) {
+                    log.append(LogFiles.txn(at(counter)));
+                    log.commit();
+                    if (counter == Long.parseLong(args[2])) {
+                        sync(LogFiles.file(files.getDataLogDir(), at(snapshot + 1)));
+                    }
+                }
+                Runtime.getRuntime().halt(0);
+            }
+        }
+
+        private static void sync(File file) throws IOException {
+            try (FileChannel channel = FileChannel.open(file.toPath(), StandardOpenOption.WRITE)) {
+                channel.force(true);
+            }
+        }
+    }
+
+    /** Starts on what it finds, goes on, and syncs what it writes. */
+    static final class NextServer {
+
+        private NextServer() {
+        }
+
+        public static void main(String[] args) throws IOException {
+            FileTxnSnapLog files = open(Path.of(args[0]));
+            long last = new ZKDatabase(files).loadDataBase();
+            if (last != at(9)) {
+                throw new IOException("a killed process loses nothing, but the history ends at " + Indices.format(last));
+            }
+            append(files, new DataTree(), 10, 20);
             Runtime.getRuntime().halt(0);
         }
     }
