@@ -22,8 +22,8 @@ import java.util.stream.Collectors;
 /**
  * Command: how long clients wait when a server fails, of ORCA and of stock, both alive at once and failing in turns.
  *
- * <p>Exit codes: 0 the waits are as promised, 1 longer, 2 undecided (see {@link FailoverReport}, or this machine cannot
- * make a failure of which nobody is told), 254 wrong arguments, 255 crashed.
+ * <p>Exit codes: 0 the waits are as promised, 1 longer, or a server of ours refused to start, 2 undecided (see
+ * {@link FailoverReport}, or this machine cannot make a failure of which nobody is told), 254 wrong arguments, 255 crashed.
  */
 public final class FailoverBench {
     static final Mode OURS = Mode.ORCA;
@@ -119,7 +119,7 @@ public final class FailoverBench {
                 System.out.println("undecided: " + missing.get() + " (fi doctor); only " + possible + " can be measured");
                 code = ExitCode.UNDECIDED;
             }
-            measure(possible, missing.isEmpty());
+            code = code.and(measure(possible, missing.isEmpty()));
         }
         List<FailoverResult> results = new ArrayList<>();
         for (Fault fault : faults) {
@@ -131,7 +131,7 @@ public final class FailoverBench {
             Files.writeString(out.resolve("failover.md"), report.text());
             System.out.println("tables in " + out.resolve("failover.md") + ", seed " + seed);
         }
-        return smoke ? ExitCode.HOLDS : code.and(report.code());
+        return smoke && code != ExitCode.VIOLATED ? ExitCode.HOLDS : code.and(report.code());
     }
 
     private List<FailoverResult> load(Fault fault) throws Exception {
@@ -148,7 +148,8 @@ public final class FailoverBench {
         return done.stream().noneMatch(one -> one.system().equals(mode.label()) && one.trial() == trial);
     }
 
-    private void measure(List<Fault> possible, boolean onHosts) throws Exception {
+    /** Ends early, and leaves the servers' files, when one of ours refuses to start. */
+    private ExitCode measure(List<Fault> possible, boolean onHosts) throws Exception {
         List<Mode> modes = List.of(OURS, STOCK);
         String where = setup + (onHosts ? "" : " loopback");
         System.out.printf("%d servers each, an fsync takes %.0f ms, %d trials of %s, seed %d, raw data in %s%n", servers, SYNC_MILLIS,
@@ -163,12 +164,17 @@ public final class FailoverBench {
                     for (Mode mode : oursFirst ? modes : List.of(STOCK, OURS)) {
                         if (isMissing(fault, mode, trial, where)) {
                             start(run, modes, systems, onHosts);
-                            strike(systems.get(mode), fault, trial, random, where);
+                            FailoverResult result = strike(systems.get(mode), fault, trial, random, where);
+                            if (mode == OURS && result.refusedToStart()) {
+                                System.out.println("violated: " + mode.label() + " refused to start; the files are in " + run.path());
+                                return ExitCode.VIOLATED;
+                            }
                         }
                     }
                 }
             }
             run.closeAndDelete();
+            return ExitCode.HOLDS;
         }
     }
 
@@ -188,13 +194,15 @@ public final class FailoverBench {
         }
     }
 
-    private void strike(FailoverTrial system, Fault fault, int trial, Random random, String where) throws Exception {
+    private FailoverResult strike(FailoverTrial system, Fault fault, int trial, Random random, String where) throws Exception {
         long begin = System.nanoTime();
         FailoverResult result = system.run(fault, trial, random, where, seed);
         RawData.append(FailoverResult.file(raw, fault), result);
         System.out.printf(Locale.ROOT, "%s of %s, trial %d/%d: no old item read for %.0f ms, no fresh one for %.0f, none written for %.0f;"
-                        + " took %.0f s, foreign load %.2f cores%n", fault.label(), result.system(), trial + 1, trials,
+                        + " took %.0f s, foreign load %.2f cores%s%n", fault.label(), result.system(), trial + 1, trials,
                 result.answers().get(Probe.Kind.OLD).silence(), result.answers().get(Probe.Kind.FRESH).silence(),
-                result.answers().get(Probe.Kind.WRITE).silence(), (System.nanoTime() - begin) / 1e9, result.foreignCores());
+                result.answers().get(Probe.Kind.WRITE).silence(), (System.nanoTime() - begin) / 1e9, result.foreignCores(),
+                result.refusedToStart() ? "; refused to start: " + result.refusal() : "");
+        return result;
     }
 }

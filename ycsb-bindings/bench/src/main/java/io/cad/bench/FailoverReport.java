@@ -14,7 +14,7 @@ import java.util.stream.Collectors;
  *
  * <p>The promise: when a follower fails, reads of old items wait for nobody, and reads of fresh ones at most until it is
  * removed from the active set, that is for removal, a heartbeat, a round trip and a flush. Stock's reads wait for nobody:
- * where they take long too, it was the machine, and nothing is decided.
+ * where they take long too, it was the machine, and nothing is decided. Nor does a server of ours ever refuse to start.
  */
 record FailoverReport(String text, ExitCode code) {
     /** A read that takes longer than a heartbeat waited for somebody, even where threads wait for a CPU. */
@@ -23,32 +23,41 @@ record FailoverReport(String text, ExitCode code) {
     /** @param results of all faults and both systems, in any order */
     static FailoverReport of(List<FailoverResult> results) {
         StringBuilder text = new StringBuilder();
-        text.append("| failure of the leader | system | trials | first read after, ms | first write after, ms | no read for, ms | no write for, ms | foreign cores |\n");
-        text.append("| --- ".repeat(8)).append("|\n");
-        forEach(results, true, (fault, trials) -> text.append(String.format(Locale.ROOT, "| %s | %s | %d | %s | %s | %s | %s | %.2f |%n",
+        text.append("| failure of the leader | system | trials | first read after, ms | first write after, ms | no read for, ms | no write for, ms | refused to start | foreign cores |\n");
+        text.append("| --- ".repeat(9)).append("|\n");
+        List<ExitCode> codes = new ArrayList<>();
+        forEach(results, true, (fault, trials) -> {
+            codes.add(ours(trials) && refused(trials) > 0 ? ExitCode.VIOLATED : ExitCode.HOLDS);
+            text.append(String.format(Locale.ROOT, "| %s | %s | %d | %s | %s | %s | %s | %s | %.2f |%n",
                 fault.label(), trials.get(0).system(), trials.size(),
                 range(trials, one -> one.answers().get(Probe.Kind.OLD).back()), range(trials, one -> one.answers().get(Probe.Kind.WRITE).back()),
                 range(trials, one -> one.answers().get(Probe.Kind.OLD).silence()),
-                range(trials, one -> one.answers().get(Probe.Kind.WRITE).silence()), foreign(trials))));
+                range(trials, one -> one.answers().get(Probe.Kind.WRITE).silence()), refusals(fault, trials), foreign(trials)));
+        });
         text.append("\nMedian and range over the trials; first: after the longest time without one. In both systems a server that hears nothing"
                 + " from its leader for 2 s looks for another one; until then stock's go on answering reads, unchecked.\n\n");
 
-        List<ExitCode> codes = new ArrayList<>();
         text.append(String.format(Locale.ROOT, "| failure of a follower | system | trials | old items: p50, p99, longest, ms | longer than %.0f ms"
-                + " | fresh items: p50, p99, longest, ms | longer than %.0f ms | at most | writes: longest, ms | reads with R > D | foreign cores | verdict |%n",
+                + " | fresh items: p50, p99, longest, ms | longer than %.0f ms | at most | writes: longest, ms | reads with R > D | refused to start | foreign cores | verdict |%n",
                 STALL_MILLIS, STALL_MILLIS));
-        text.append("| --- ".repeat(12)).append("|\n");
+        text.append("| --- ".repeat(13)).append("|\n");
         forEach(results, false, (fault, trials) -> {
-            boolean ours = trials.get(0).system().equals(FailoverBench.OURS.label());
+            boolean ours = ours(trials);
             double bound = bound(trials);
             ExitCode code = ours ? judge(trials, bound, of(results, fault, FailoverBench.STOCK)) : ExitCode.HOLDS;
             codes.add(code);
-            text.append(String.format(Locale.ROOT, "| %s | %s | %d | %s | %d | %s | %d | %s | %.1f | %.0f | %.2f | %s |%n",
+            text.append(String.format(Locale.ROOT, "| %s | %s | %d | %s | %d | %s | %d | %s | %.1f | %.0f | %s | %.2f | %s |%n",
                     fault.label(), trials.get(0).system(), trials.size(), distribution(trials, Probe.Kind.OLD), stalls(trials, Probe.Kind.OLD),
                     distribution(trials, Probe.Kind.FRESH), stalls(trials, Probe.Kind.FRESH), ours ? String.format(Locale.ROOT, "%.1f", bound) : "-",
-                    Collections.max(longest(trials, Probe.Kind.WRITE)), held(trials), foreign(trials), ours ? code.name().toLowerCase(Locale.ROOT) : "-"));
+                    Collections.max(longest(trials, Probe.Kind.WRITE)), held(trials), refusals(fault, trials), foreign(trials), ours ? code.name().toLowerCase(Locale.ROOT) : "-"));
         });
-        text.append("\nReads of all clients in the second after the failure.\n");
+        text.append("\nReads of all clients in the second after the failure. Refused to start: of the restarts on what the failure had left;"
+                + " the data of such a server were deleted, as an operator would, and it copied its peers'.\n");
+        if (results.stream().anyMatch(FailoverResult::refusedToStart)) {
+            text.append("\n");
+        }
+        results.stream().filter(FailoverResult::refusedToStart).forEach(one -> text.append(String.format(Locale.ROOT,
+                "- %s of %s, trial %d: %s%n", one.fault(), one.system(), one.trial() + 1, one.refusal())));
         return new FailoverReport(text.toString(), codes.stream().reduce(ExitCode.HOLDS, ExitCode::and));
     }
 
@@ -72,8 +81,23 @@ record FailoverReport(String text, ExitCode code) {
         return results.stream().filter(one -> one.fault().equals(fault.label()) && one.system().equals(mode.label())).collect(Collectors.toList());
     }
 
+    private static boolean ours(List<FailoverResult> trials) {
+        return trials.get(0).system().equals(FailoverBench.OURS.label());
+    }
+
+    private static long refused(List<FailoverResult> trials) {
+        return trials.stream().filter(FailoverResult::refusedToStart).count();
+    }
+
+    private static String refusals(Fault fault, List<FailoverResult> trials) {
+        return fault.endsProcess() ? refused(trials) + " of " + trials.size() : "-";
+    }
+
     /** Without a read that met R > D nobody had to wait for the dead member. */
     private static ExitCode judge(List<FailoverResult> trials, double bound, List<FailoverResult> control) {
+        if (refused(trials) > 0) {
+            return ExitCode.VIOLATED;
+        }
         if (held(trials) == 0) {
             return ExitCode.UNDECIDED;
         }

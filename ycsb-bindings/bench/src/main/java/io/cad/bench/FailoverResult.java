@@ -17,9 +17,19 @@ import java.util.stream.Collectors;
  * @param setup fingerprint of what must not change between the trials of a fault
  * @param readsHeld reads at the survivors that met data which was not durable
  * @param answers what the clients of the survivors saw, by what they asked for
+ * @param refusal why the server would not start again on what it had; empty if it did, or had not ended
  */
 record FailoverResult(String fault, String system, int trial, String setup, long seed, double foreignCores, double readsHeld,
-        Map<Probe.Kind, Answers> answers) {
+        Map<Probe.Kind, Answers> answers, String refusal) {
+
+    /** Raw data of before say nothing of refusals: there a refused start ended the run. */
+    FailoverResult {
+        refusal = refusal == null ? "" : refusal;
+    }
+
+    boolean refusedToStart() {
+        return !refusal.isEmpty();
+    }
 
     /**
      * Answers of one kind, in ms.

@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.Collectors;
@@ -46,7 +47,8 @@ final class FailoverTrial {
     }
 
     /**
-     * One failure; returns when the server is back.
+     * One failure; returns when the server is back. Stock's that refuses to start is brought back as an operator does it,
+     * by deleting its data; ours stays as it is.
      *
      * @param random chooses the follower
      * @param setup of the raw data
@@ -57,6 +59,9 @@ final class FailoverTrial {
         ServerProcess victim = fault.atLeader() ? leader : followers.get(random.nextInt(followers.size()));
         List<ServerProcess> survivors = system.ensemble().others(victim);
         List<Probe> probes = new ArrayList<>();
+        Map<Probe.Kind, FailoverResult.Answers> answers;
+        double foreign;
+        double held;
         try {
             for (ServerProcess server : survivors) {
                 probes.add(new Probe(server, probes.size(), false));
@@ -65,8 +70,8 @@ final class FailoverTrial {
             ForeignLoad load = ForeignLoad.begin(pids());
             Await.until("clients to be answered", LIMIT,
                     () -> probes.stream().allMatch(probe -> probe.waits().size() >= ANSWERS_BEFORE), system.ensemble()::toString);
-            double foreign = load.cores();
-            double held = held(survivors);
+            foreign = load.cores();
+            held = held(survivors);
             long failure = System.nanoTime();
             fault.strike(system, victim);
             if (fault.atLeader()) {
@@ -76,16 +81,42 @@ final class FailoverTrial {
             }
             held = held(survivors) - held;
             List<Probe.Wait> waits = probes.stream().flatMap(probe -> probe.waits().stream()).collect(Collectors.toList());
-            return new FailoverResult(fault.label(), system.mode().label(), trial, setup, seed, foreign, held,
-                    FailoverResult.answers(waits, failure));
+            answers = FailoverResult.answers(waits, failure);
         } finally {
             for (Probe probe : probes) {
                 probe.close();
             }
-            fault.undo(system, victim);
-            system.ensemble().awaitServing(Ensemble.START_LIMIT);
-            system.readers();
         }
+        fault.undo(system, victim);
+        String refusal = refusal(victim);
+        if (refusal.isEmpty()) {
+            system.readers();
+        } else if (system.mode() != FailoverBench.OURS) {
+            replace(victim);
+        }
+        return new FailoverResult(fault.label(), system.mode().label(), trial, setup, seed, foreign, held, answers, refusal);
+    }
+
+    /** Waits until all serve; why the server that failed will not, or empty if it does. */
+    private String refusal(ServerProcess victim) throws IOException, TimeoutException, InterruptedException {
+        try {
+            system.ensemble().awaitServing(Ensemble.START_LIMIT);
+            return "";
+        } catch (Await.Hopeless e) {
+            if (victim.isRunning()) {
+                throw e;
+            }
+            return victim.lastException().orElse("no reason given");
+        }
+    }
+
+    private void replace(ServerProcess server) throws IOException, TimeoutException, InterruptedException {
+        System.out.println("server " + server.id() + " of " + system.mode().label()
+                + " refuses to start; its data are deleted, and it starts again to copy its peers'");
+        server.wipe();
+        server.start();
+        system.ensemble().awaitServing(Ensemble.START_LIMIT);
+        system.readers();
     }
 
     /** A write that began when the old leader answered nobody shows a new one; then everything else is answered too. */

@@ -31,6 +31,11 @@ enum Fault {
         return silent;
     }
 
+    /** Whether the server has to start again. */
+    boolean endsProcess() {
+        return this != LEADER_PARTITION && this != LEADER_PAUSE;
+    }
+
     String label() {
         return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }

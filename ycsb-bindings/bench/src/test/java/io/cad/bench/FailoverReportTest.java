@@ -41,7 +41,12 @@ class FailoverReportTest {
     }
 
     private static FailoverResult result(Fault fault, Mode mode, double held, Answers old, Answers fresh) {
-        return new FailoverResult(fault.label(), mode.label(), 0, "setup", 1, 0.1, held, Map.of(Kind.OLD, old, Kind.FRESH, fresh, Kind.WRITE, NONE));
+        return new FailoverResult(fault.label(), mode.label(), 0, "setup", 1, 0.1, held, Map.of(Kind.OLD, old, Kind.FRESH, fresh, Kind.WRITE, NONE), "");
+    }
+
+    private static FailoverResult refused(Fault fault, Mode mode) {
+        return new FailoverResult(fault.label(), mode.label(), 1, "setup", 1, 0.1, 1,
+                Map.of(Kind.OLD, NONE, Kind.FRESH, NONE, Kind.WRITE, NONE), "IOException: there is a hole");
     }
 
     private static Answers answers(double... waits) {
@@ -78,6 +83,19 @@ class FailoverReportTest {
     }
 
     @Test
+    void aRefusedStartIsAResultOfStockAndAFailureOfOurs() {
+        for (Fault fault : List.of(Fault.LEADER_KILL, Fault.FOLLOWER_POWER_LOSS)) {
+            FailoverResult started = result(fault, FailoverBench.OURS, 1, NONE, NONE);
+            FailoverReport stock = FailoverReport.of(List.of(started, result(fault, FailoverBench.STOCK, 0, NONE, NONE),
+                    refused(fault, FailoverBench.STOCK)));
+            assertEquals(ExitCode.HOLDS, stock.code());
+            assertTrue(stock.text().contains("| 0 of 1 |") && stock.text().contains("| 1 of 2 |"), stock.text());
+            assertTrue(stock.text().contains(fault.label() + " of stock, trial 2: IOException: there is a hole"), stock.text());
+            assertEquals(ExitCode.VIOLATED, FailoverReport.of(List.of(started, refused(fault, FailoverBench.OURS))).code());
+        }
+    }
+
+    @Test
     void theTablesAreMadeFromRawDataAlone(@TempDir Path raw) throws Exception {
         List<FailoverResult> results = new ArrayList<>();
         for (Mode mode : List.of(FailoverBench.OURS, FailoverBench.STOCK)) {
@@ -86,13 +104,14 @@ class FailoverReportTest {
             }
             results.add(result(Fault.FOLLOWER_KILL, mode, 1, answers(1), answers(60)));
         }
+        results.add(refused(Fault.LEADER_KILL, FailoverBench.STOCK));
         for (FailoverResult result : results) {
             RawData.append(raw.resolve("all.jsonl"), result);
         }
         assertEquals(results, RawData.load(raw.resolve("all.jsonl"), FailoverResult.class));
         String text = FailoverReport.of(results).text();
-        assertTrue(text.contains("| leader-partition | orca | 3 | 200 (100 to 300) | 1 (1 to 1) | 150 (50 to 250) |"), text);
-        assertTrue(text.contains("| follower-kill | stock | 1 | 1.0, 1.0, 1.0 | 0 | 60.0, 60.0, 60.0 | 1 | - |"), text);
+        assertTrue(text.contains("| leader-partition | orca | 3 | 200 (100 to 300) | 1 (1 to 1) | 150 (50 to 250) | 1 (1 to 1) | - |"), text);
+        assertTrue(text.contains("| follower-kill | stock | 1 | 1.0, 1.0, 1.0 | 0 | 60.0, 60.0, 60.0 | 1 | - | 1.0 | 1 | 0 of 1 |"), text);
         assertTrue(text.contains("| holds |"), text);
     }
 }

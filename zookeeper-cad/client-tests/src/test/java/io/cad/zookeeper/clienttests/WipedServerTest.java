@@ -13,7 +13,6 @@ import io.cad.zookeeper.testkit.Trees;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -41,22 +40,12 @@ class WipedServerTest {
         }
         ensemble.stopAll(LIMIT);
         ServerProcess wiped = ensemble.server(1);
-        empty(wiped.disk().directory());
+        wiped.wipe();
         if (marker) {
             Files.writeString(wiped.disk().directory().resolve("initialize"), "");
         }
         wiped.start();
         ensemble.server(2).start();
-    }
-
-    private static void empty(Path data) throws IOException {
-        try (Stream<Path> all = Files.walk(data)) {
-            for (Path path : all.sorted(Comparator.reverseOrder()).toList()) {
-                if (!path.equals(data) && !path.getFileName().toString().equals("myid")) {
-                    Files.delete(path);
-                }
-            }
-        }
     }
 
     @Test

@@ -11,18 +11,25 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** One ZooKeeper server as a process of its own, with its configuration, disk and log file. */
 public final class ServerProcess implements AutoCloseable {
     private static final String MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain";
     private static final Duration END_LIMIT = Duration.ofSeconds(30);
+    private static final String CAUSE = "Caused by: ";
+    /** A line of a stack trace that names what was thrown. */
+    private static final Pattern THROWN = Pattern.compile("(" + CAUSE + ")?(\\w+\\.)+\\w*(Exception|Error)(: .*)?");
 
     private final int id;
     private final Machine machine;
@@ -201,6 +208,36 @@ public final class ServerProcess implements AutoCloseable {
     /** Its power is about to go: that it ends is not its own doing. */
     synchronized void expectEnd() {
         expected = false;
+    }
+
+    /**
+     * Deletes all data of a server that does not run, as an operator does with one that refuses to start: it will copy
+     * its peers' state. Without the marker of a new server its vote does not count before it has.
+     */
+    public synchronized void wipe() throws IOException, InterruptedException {
+        if (isRunning()) {
+            throw new IllegalStateException("server " + id + " runs; stop it first");
+        }
+        expected = false;
+        Path data = disk.directory();
+        try (Stream<Path> all = Files.walk(data)) {
+            for (Path path : all.sorted(Comparator.reverseOrder()).toList()) {
+                if (!path.equals(data) && !path.equals(data.resolve("myid"))) {
+                    Files.delete(path);
+                }
+            }
+        }
+        disk.sync();
+    }
+
+    /** The exception that the server logged last, or what caused it; empty if it logged none. */
+    public Optional<String> lastException() throws IOException {
+        return lastException(Files.readAllLines(logFile()));
+    }
+
+    static Optional<String> lastException(List<String> log) {
+        return log.stream().filter(line -> THROWN.matcher(line).matches()).reduce((earlier, later) -> later)
+                .map(line -> line.startsWith(CAUSE) ? line.substring(CAUSE.length()) : line);
     }
 
     /** SIGKILL, without waiting; see {@link #awaitEnd}. */
