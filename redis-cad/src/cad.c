@@ -73,7 +73,10 @@ void cadBeginHistory(void) {
     for (int j = 0; j < server.dbnum; j++) cad.db_tail[j] = cad.tail;
     cadIndexRaiseBarrier(cad.index, cad.tail);
     cadWindowReset(cad.tail);
-    if (!cad.mastering) cad.durable = cad.copied = 0;
+    if (!cad.mastering) {
+        cad.durable = -1;
+        cad.copied = 0;
+    }
     cad.mastering = 1;
     cadDurableAdvance();
 }
@@ -177,10 +180,17 @@ void cadStatusCommand(client *c) {
     sdsfree(text);
 }
 
+/* Nothing of a module's call can be held. */
+static int withoutConnection(client *c) {
+    if (c->conn) return 0;
+    addReplyErrorFormat(c, "%s needs a client's connection", c->cmd->fullname);
+    return 1;
+}
+
 /* CAD PERSIST [ms]: OK, when all updates executed so far are durable. */
 void cadPersistCommand(client *c) {
     long patience = 0;
-    if (offNow(c)) return;
+    if (offNow(c) || withoutConnection(c)) return;
     if (server.masterhost) {
         addReplyError(c, "CAD PERSIST works at the master only");
         return;
@@ -190,8 +200,8 @@ void cadPersistCommand(client *c) {
         return;
     if (!cad.mastering) cadBeginHistory();
     addReply(c, shared.ok);
-    c->cad.patience = patience;
-    cadHold(c, cad.tail, CAD_BY_WRITE);
+    cadHold(c, cadOwnOffset(), CAD_BY_WRITE);
+    if (c->cad.held) c->cad.patience = patience;
 }
 
 /* CAD MODE [server|cad|immediate]: more durability for this connection than the server's. */
@@ -201,7 +211,7 @@ void cadModeCommand(client *c) {
         addReplyBulkCString(c, modeName(mode));
         return;
     }
-    if (offNow(c)) return;
+    if (offNow(c) || withoutConnection(c)) return;
     const char *name = c->argv[2]->ptr;
     int mode = CAD_OFF;
     if (strcasecmp(name, "server")) {
@@ -220,6 +230,14 @@ void cadModeCommand(client *c) {
     c->cad.mode = mode;
     cadStampingChanged();
     addReply(c, shared.ok);
+}
+
+/* The connection is gone, or as good as new (RESET). */
+void cadModeForget(client *c) {
+    if (c->cad.mode == CAD_OFF) return;
+    c->cad.mode = CAD_OFF;
+    cad.strict_clients--;
+    cadStampingChanged();
 }
 
 /* CAD BOOTSTRAP n [FORCE]: record this node and n-1 replicas as the data nodes, now. */

@@ -53,6 +53,7 @@ void cadClassCommand(struct client *c);
 void cadHelpCommand(struct client *c);
 void cadKeyindexCommand(struct client *c);
 void cadModeCommand(struct client *c);
+void cadModeForget(struct client *c);
 void cadNodesCommand(struct client *c);
 void cadPersistCommand(struct client *c);
 void cadStatusCommand(struct client *c);

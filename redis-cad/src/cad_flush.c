@@ -42,7 +42,9 @@ void cadDurableAdvance(void) {
     advanced_from = cadPersistedOffset();
     long long durable = cadReplPersisted(advanced_from);
     cadWindowDurable(durable);
-    long long copied = cad_config.replication == CAD_REPL_SYNC ? cadReplCopied(cad.tail) : -1;
+    /* A switch to async leaves those waiting that began before it. */
+    int counted = cad_config.replication == CAD_REPL_SYNC || cadHoldNeedsCopies();
+    long long copied = counted ? cadReplCopied(cad.tail) : -1;
     if (durable <= cad.durable && copied <= cad.copied) return;
     if (cad.copied < copied) cad.copied = copied;
     if (cad.durable < durable) {

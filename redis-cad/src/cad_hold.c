@@ -19,8 +19,7 @@
 
 static list *held;         /* Connections that hold, in the order in which they began. */
 static int unresolved;     /* Some of them wait for an offset that is not known yet. */
-static long long most_need, most_copied; /* The largest offsets that any waits for. */
-#define NOT_YET LLONG_MAX
+static long long most_need = -1, most_copied = -1; /* The largest offsets that any waits for. */
 
 size_t cadHeldNow(void) { return held ? listLength(held) : 0; }
 
@@ -35,35 +34,38 @@ static void extend(long long *what, long long offset) {
 /* `wanted`, a member of the connection, waits for the offset. */
 static void waitFor(long long *wanted, long long *most, long long offset) {
     extend(wanted, offset);
-    if (offset == NOT_YET) unresolved = 1;
+    if (offset == CAD_NOT_YET) unresolved = 1;
     else extend(most, offset);
 }
 
 static void begin(client *c, int cause) {
     if (c->cad.held) return;
+    c->cad.need = c->cad.copied = -1;
     if (!held) held = listCreate();
     cad.holds[cause]++;
     listAddNodeTail(held, c);
     c->cad.held = listLast(held);
     c->cad.since = getMonotonicUs();
-    /* A handler that earlier output left behind would spin on a writable socket. */
-    if (c->running_tid == IOTHREAD_MAIN_THREAD_ID) connSetWriteHandler(c->conn, NULL);
+    /* A handler that earlier output left behind would spin on a writable socket. One in the event
+     * loop of an IO thread is removed when the main thread takes the connection over, with the
+     * thread paused. */
+    if (c->tid == IOTHREAD_MAIN_THREAD_ID) connSetWriteHandler(c->conn, NULL);
 }
 
 /* The replies of the connection leave when D >= need. */
 void cadHold(client *c, long long need, int cause) {
-    serverAssert(c->conn && need >= 0);
+    serverAssert(c->conn && need >= -1);
     if (need <= cad.durable) return;
-    waitFor(&c->cad.need, &most_need, need);
     begin(c, cause);
+    waitFor(&c->cad.need, &most_need, need);
 }
 
 /* They leave when a majority has everything up to `offset` in memory. */
 void cadHoldCopied(client *c, long long offset) {
     serverAssert(c->conn && offset >= 0);
     if (offset <= cad.copied) return;
-    waitFor(&c->cad.copied, &most_copied, offset);
     begin(c, CAD_BY_COPIES);
+    waitFor(&c->cad.copied, &most_copied, offset);
 }
 
 static int satisfied(client *c) { return c->cad.need <= cad.durable && c->cad.copied <= cad.copied; }
@@ -85,17 +87,12 @@ static void leaveList(client *c) {
 /* The connection is gone. */
 void cadHoldForget(client *c) {
     if (c->cad.held) leaveList(c);
-    if (c->cad.mode != CAD_OFF) {
-        c->cad.mode = CAD_OFF;
-        cad.strict_clients--;
-        cadStampingChanged();
-    }
+    cadModeForget(c);
 }
 
 static void release(client *c) {
     serverAssert(satisfied(c));
     leaveList(c);
-    c->cad.need = c->cad.copied = 0;
     c->cad.patience = 0;
     if (clientHasPendingReplies(c)) putClientInPendingWriteQueue(c);
     if (c->cad.stopped) {
@@ -127,9 +124,11 @@ void cadHoldBeforeSleep(void) {
     while ((ln = listNext(&li))) {
         client *c = listNodeValue(ln);
         if (c->cad.stopped && !unresolved) break;
-        if (c->cad.need == NOT_YET) extend(&most_need, c->cad.need = cad.tail);
-        if (c->cad.copied == NOT_YET) extend(&most_copied, c->cad.copied = cad.tail);
+        if (c->cad.need == CAD_NOT_YET) extend(&most_need, c->cad.need = cad.tail);
+        if (c->cad.copied == CAD_NOT_YET) extend(&most_copied, c->cad.copied = cad.tail);
         c->cad.stopped = 1;
+        /* What was propagated was no data: D need not move for it. */
+        if (satisfied(c)) release(c);
     }
     unresolved = 0;
 }
@@ -162,7 +161,7 @@ void cadHoldCloseAll(void) {
     listIter li;
     listNode *ln;
     cad.mastering = 0;
-    most_need = most_copied = 0;
+    most_need = most_copied = -1;
     if (!held) return;
     listRewind(held, &li);
     while ((ln = listNext(&li))) freeClientAsync(listNodeValue(ln));

@@ -6,10 +6,10 @@
  * command that runs passes cadBeforeCommand and cadAfterCommand. Its class decides R,
  * the offset that must be durable before the reply leaves:
  *
- *   NONE      shows no data                          0
+ *   NONE      shows no data                          -1
  *   KEYS      reads the keys that it names           largest u(key)
  *   DATABASE  reads a whole database                 last update of that database
- *   ACK       writes, and says only that it did      0; in mode immediate its own offset
+ *   ACK       writes, and says only that it did      -1; in mode immediate its own offset
  *   STATE     writes, and shows what was or became   its own offset (cad-write-reads durable)
  *   TAIL      may read anything                      last update of all
  *
@@ -70,7 +70,8 @@ static sds onlyKey(struct redisCommand *command, robj **argv, int argc) {
 }
 
 /* The functions that find keys read strings; arguments may be integers inside. */
-static int forEachFoundKey(struct redisCommand *command, int db, robj **argv, int argc, keyFn *fn, void *context) {
+static int forEachFoundKey(struct redisCommand *command, int db, robj **argv, int argc, uint64_t but, keyFn *fn,
+                           void *context) {
     getKeysResult keys = GETKEYS_RESULT_INIT;
     robj **plain = argv;
     int known = 0;
@@ -83,7 +84,8 @@ static int forEachFoundKey(struct redisCommand *command, int db, robj **argv, in
         }
     if (getKeysFromCommandWithSpecs(command, plain, argc, GET_KEYSPEC_DEFAULT, &keys) > 0) {
         known = 1;
-        for (int j = 0; j < keys.numkeys; j++) fn(db, plain[keys.keys[j].pos]->ptr, context);
+        for (int j = 0; j < keys.numkeys; j++)
+            if (!(keys.keys[j].flags & but)) fn(db, plain[keys.keys[j].pos]->ptr, context);
     }
     getKeysFreeResult(&keys);
     if (plain != argv) {
@@ -93,13 +95,17 @@ static int forEachFoundKey(struct redisCommand *command, int db, robj **argv, in
     return known;
 }
 
-/* Calls `fn` for every key of the command. Returns 0 when they cannot be known. */
-static inline int forEachKey(struct redisCommand *command, int db, robj **argv, int argc, keyFn *fn, void *context) {
+/* Calls `fn` for every key of the command that has no flag of `but`. Returns 0 when they cannot be known. */
+static inline int forEachKey(struct redisCommand *command, int db, robj **argv, int argc, uint64_t but, keyFn *fn,
+                             void *context) {
     sds only = onlyKey(command, argv, argc);
-    if (!only) return forEachFoundKey(command, db, argv, argc, fn, context);
+    if (!only) return forEachFoundKey(command, db, argv, argc, but, fn, context);
     fn(db, only, context);
     return 1;
 }
+
+/* The flag of keys that a write leaves alone: SUNIONSTORE has some. A module's word is not taken. */
+static uint64_t untouched(struct redisCommand *command) { return command->flags & CMD_MODULE ? 0 : CMD_KEY_RO; }
 
 static void stampKey(int db, sds key, void *context) {
     UNUSED(context);
@@ -146,7 +152,7 @@ void cadStampUpdate(int db, robj **argv, int argc, int target) {
     cadWindowWritten(cad.tail, cad.durable, cadTurnTime(), cad_config.window_ms * 1000LL);
 
     struct redisCommand *command = commandOf(argv, argc);
-    if (!command || leavesDatabase(command) || !forEachKey(command, db, argv, argc, stampKey, NULL))
+    if (!command || leavesDatabase(command) || !forEachKey(command, db, argv, argc, untouched(command), stampKey, NULL))
         cadIndexRaiseBarrier(cad.index, cad.tail);
     else if (db >= 0)
         cad.db_tail[db] = cad.tail;
@@ -241,19 +247,19 @@ int cadRefusesReadNow(client *c) {
     return 1;
 }
 
-/* R of what the command can see now; 0 when all of it is durable. */
+/* R of what the command can see now; -1: nothing. */
 static long long requiredNow(client *c, int what, int *cause) {
     long long need = cad.tail;
     *cause = CAD_BY_TAIL;
-    if (what == NONE) return 0;
+    if (what == NONE) return -1;
     if (what == DATABASE) {
         if (cad_config.scan_reads == CAD_SCAN_RELAXED && c->cmd->proc != sortCommand && c->cmd->proc != sortroCommand)
-            return 0;
+            return -1;
         need = cad.db_tail[c->db->id];
         *cause = CAD_BY_DATABASE;
     } else if (what != TAIL) {
         long long keys = 0;
-        if (!forEachKey(c->cmd, c->db->id, c->argv, c->argc, largestUpdate, &keys)) return need;
+        if (!forEachKey(c->cmd, c->db->id, c->argv, c->argc, 0, largestUpdate, &keys)) return need;
         need = keys;
         *cause = CAD_BY_KEY;
     }
@@ -278,14 +284,18 @@ void cadFindBefore(client *c, cadExecution *x) {
     if (!x->durable) return;
     x->what = classOfCall(c);
     x->errors = server.stat_total_error_replies;
-    x->before = 0;
+    x->before = -1;
     x->cause = CAD_BY_KEY;
     x->immediate = mode == CAD_IMMEDIATE;
     if (!x->immediate && cad_config.immediate_prefix && *cad_config.immediate_prefix && c->cmd->flags & CMD_WRITE)
-        forEachKey(c->cmd, c->db->id, c->argv, c->argc, matchPrefix, &x->immediate);
+        forEachKey(c->cmd, c->db->id, c->argv, c->argc, untouched(c->cmd), matchPrefix, &x->immediate);
     /* Arguments may be rewritten while the command runs, so reads look up their keys now. */
     if (cad.tail > cad.durable && x->what != ACK && x->what != NONE) x->before = requiredNow(c, x->what, &x->cause);
 }
+
+/* The offset after what has run. Inside an execution unit (a transaction, a blocked client that
+ * is served) propagation comes later, so that it will be whatever the tail is then. */
+long long cadOwnOffset(void) { return server.also_propagate.numops > 0 ? CAD_NOT_YET : cad.tail; }
 
 /* 1: another acknowledgement now would exceed cad-window-ms or cad-window-bytes. */
 static int windowFull(void) {
@@ -304,12 +314,9 @@ void cadHoldAfter(client *c, cadExecution *x) {
     /* FLUSHALL has run; its reply follows when memory is freed. Others start over later. */
     if (c->flags & CLIENT_BLOCKED ? c->bstate.btype != BLOCKED_LAZYFREE : !clientHasPendingReplies(c)) return;
 
-    /* Inside an execution unit (a blocked client that is served) propagation comes later:
-     * its offset is not known yet, so the reply waits for whatever the tail will be. */
-    int later = server.also_propagate.numops > 0;
+    long long own = cadOwnOffset();
     /* PFCOUNT caches the count that it read in the key. */
-    int changed = (later || cad.tail != x->tail) && c->cmd->proc != pfcountCommand;
-    long long own = later ? LLONG_MAX : cad.tail;
+    int changed = own != x->tail && c->cmd->proc != pfcountCommand;
 
     if (changed && x->copied) cadHoldCopied(c, own);
     if (!x->durable) return;
@@ -317,9 +324,9 @@ void cadHoldAfter(client *c, cadExecution *x) {
         return;
     } else if (x->what == ACK || x->what == STATE) {
         if (!changed || server.stat_total_error_replies != x->errors) {
-            /* Nothing was changed, or not all: the reply says what was found. */
+            /* The reply says what was found, and that may be a key that has just expired. */
             if (x->what == ACK && cad.tail > cad.durable) x->before = requiredNow(c, x->what, &x->cause);
-            cadHold(c, changed && x->immediate ? own : x->before, x->cause);
+            cadHold(c, changed ? own : x->before, x->cause);
         } else if (x->immediate || (x->what == STATE && cad_config.write_reads == CAD_WRITES_DURABLE)) {
             cadHold(c, own, CAD_BY_WRITE);
         } else if (windowFull()) {
@@ -339,5 +346,5 @@ void cadHoldAfter(client *c, cadExecution *x) {
 void cadAfterUnblock(client *c) {
     if (cad_config.durability == CAD_OFF || modeOf(c) == CAD_EVENTUAL || server.masterhost || !c->conn) return;
     if (c->bstate.btype == BLOCKED_WAIT || c->bstate.btype == BLOCKED_WAITAOF) return;
-    cadHold(c, cad.tail, CAD_BY_TAIL);
+    cadHold(c, cadOwnOffset(), CAD_BY_TAIL);
 }

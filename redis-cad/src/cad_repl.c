@@ -34,9 +34,10 @@ void cadReplAddName(client *master) {
     addReplyBulkSds(master, sdscatfmt(sdsempty(), "%s:%i", cadNodesOwnId(), cadNodesOthers()));
 }
 
-/* REPLCONF GETACK arrived. 1: it is ours, and asks for no answer now. */
+/* REPLCONF GETACK arrived. 1: it is ours, and asks for no answer now. Anybody may send one, but
+ * only the master is believed. */
 int cadReplAsked(client *master) {
-    if (cad_config.durability == CAD_OFF || master->argc < 3) return 0;
+    if (cad_config.durability == CAD_OFF || !(master->flags & CLIENT_MASTER) || master->argc < 3) return 0;
     const char *argument = master->argv[2]->ptr;
     if (strncmp(argument, PREFIX, strlen(PREFIX))) return 0;
     argument += strlen(PREFIX);

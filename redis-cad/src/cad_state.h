@@ -12,10 +12,12 @@
 enum { CAD_BY_KEY, CAD_BY_BARRIER, CAD_BY_DATABASE, CAD_BY_TAIL, CAD_BY_WRITE, CAD_BY_WINDOW, CAD_BY_COPIES, CAD_CAUSES };
 
 #define CAD_MAX_NODES 31
+/* An offset that is known when the commands of this turn of the event loop have been propagated. */
+#define CAD_NOT_YET LLONG_MAX
 
 struct cadState {
     long long tail;      /* Offset after the last data byte. */
-    long long durable;   /* D. */
+    long long durable;   /* D; -1: not even what the history began with, be that offset 0. */
     long long copied;    /* In the memory of a majority. */
     int mastering;       /* tail, durable and index describe the present history. */
     cadIndex *index;
@@ -76,5 +78,6 @@ void cadDiskLook(void);
 
 /* cad_read.c */
 const char *cadClassName(struct redisCommand *command);
+long long cadOwnOffset(void);
 
 #endif

@@ -103,14 +103,20 @@ cad_start_server $node {
         exec kill -CONT [srv -1 pid]
     }
 
-    test {CAD: WAIT and WAITAOF keep their meaning} {
-        stall {0}
-        [srv -2 client] set k v
-        assert_equal 2 [[srv -2 client] wait 2 5000]
-        assert_equal {1 1} [[srv -2 client] waitaof 1 1 5000]
-        assert_equal {1 1} [[srv -2 client] waitaof 1 2 1500]
-        cad_fault_at 0
-        assert_equal {1 2} [[srv -2 client] waitaof 1 2 0]
+    foreach {durability replication} {cad async cad sync eventual async eventual sync immediate sync off async} {
+        test "CAD: WAIT and WAITAOF keep their meaning ($durability, $replication)" {
+            stall {}
+            [srv -2 client] config set cad-durability $durability cad-replication $replication
+            cad_fault_at 0 {hold .incr.aof}
+            [srv -2 client] set k v
+            assert_equal 2 [[srv -2 client] wait 2 5000]
+            assert_equal {1 1} [[srv -2 client] waitaof 1 1 5000]
+            assert_equal {1 1} [[srv -2 client] waitaof 1 2 300]
+            cad_fault_at 0
+            assert_equal {1 2} [[srv -2 client] waitaof 1 2 0]
+            [srv -2 client] config set cad-durability cad cad-replication async
+            assert_equal OK [[srv -2 client] cad persist]
+        }
     }
 
     test {CAD: a replica without CAD replicates, and does not count} {

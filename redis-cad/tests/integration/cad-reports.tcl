@@ -56,6 +56,18 @@ cad_start_server {appendonly yes appendfsync everysec cad-durability cad cad-nod
         close $replica
     }
 
+    test {CAD: what a client says in the words of a master is not believed} {
+        set nodes [r cad nodes]
+        assert_equal 4 [llength $nodes]
+        set rd [redis_deferring_client]
+        # It has no reply of its own.
+        $rd replconf getack cad1:nodes:[cad_info node_id]
+        $rd ping
+        assert_equal PONG [$rd read]
+        assert_equal $nodes [r cad nodes]
+        $rd close
+    }
+
     test {CAD: a stranger's report moves nothing, nor does the older connection of a data node} {
         wait_for_condition 500 10 {[s connected_slaves] == 0} else {fail "the replica stays"}
         set rd [held_read x]

@@ -85,6 +85,10 @@ set tail_examples {
     hll {pfdebug encoding k} vset {VSIM k ele a}
 }
 
+# Writes after which reads of all keys wait: they name no keys, or reach another database.
+set barrier_raisers {copy flushall flushdb function|delete function|flush function|load function|restore move swapdb}
+set barrier_raised {}
+
 proc build {type} {
     r select 5
     r del k k2
@@ -188,7 +192,9 @@ cad_start_server {appendonly yes cad-durability cad cad-hold-timeout 60000 save 
             cad_stall
             r set other dirty
             if {$type ne {none}} {r expire k 1000}
+            set barrier [cad_info barrier]
             assert_equal answered [outcome_of $call] $call
+            if {[cad_info barrier] != $barrier} {lappend barrier_raised [name_of $call]}
             if {[lindex $call 0] in {flushall function}} {
                 r function load replace "#!lua name=lib\nredis.register_function('f', function() return 1 end)\nredis.register_function{function_name='f_ro', callback=function() return 1 end, flags={'no-writes'}}"
             }
@@ -199,8 +205,16 @@ cad_start_server {appendonly yes cad-durability cad cad-hold-timeout 60000 save 
         foreach {type call} $state_examples {
             build $type
             cad_stall
+            set barrier [cad_info barrier]
             assert_equal held [outcome_of $call] $call
+            if {[cad_info barrier] != $barrier} {lappend barrier_raised [name_of $call]}
         }
+    }
+
+    test {CAD: other writes hold the readers of their own keys only} {
+        assert_equal $barrier_raisers [lsort -unique $barrier_raised]
+        set many [expr {([llength $database_examples] + [llength $tail_examples]) / 2 + [llength $barrier_raisers]}]
+        assert_lessthan_equal $many 40
     }
 
     test {CAD: commands that may read anything wait for everything, and for nothing when all is durable} {
@@ -214,6 +228,27 @@ cad_start_server {appendonly yes cad-durability cad cad-hold-timeout 60000 save 
             cad_stall
             r set other dirty
             assert_equal held [outcome_of $call] "other dirty: $call"
+        }
+    }
+
+    test {CAD: a write that copies makes the copy dirty, not what it copies from} {
+        foreach {type call} {
+            string {bitop and k3 k k2} geo {geosearchstore k3 k fromlonlat 15 37 byradius 200 km}
+            geo {georadius k 15 37 200 km store k3} geo {georadiusbymember k a 200 km store k3} hll {pfmerge k3 k k2}
+            set {sdiffstore k3 k k4} set {sinterstore k3 k k2} set {sunionstore k3 k k2} list {sort k alpha store k3}
+            zset {zdiffstore k3 2 k k4} zset {zinterstore k3 2 k k2} zset {zrangestore k3 k 0 -1} zset {zunionstore k3 2 k k2}
+        } {
+            foreach {key expected} {k answered k3 held} {
+                build $type
+                cad_stall
+                set rd [redis_deferring_client]
+                set before [cad_info held_now]
+                $rd {*}$call
+                cad_outcome $rd $before
+                assert_equal $expected [outcome_of [list exists $key]] "$call, then exists $key"
+                $rd read
+                $rd close
+            }
         }
     }
 

@@ -18,6 +18,49 @@ start_server {overrides {appendonly no}} {
     }
 }
 
+start_server {overrides {appendonly no save {}}} {
+    test {CAD: switched on together with the log, nothing is durable until the first log is complete} {
+        for {set j 0} {$j < 20} {incr j} {r set key:$j $j}
+        r config set rdb-key-save-delay 100000
+        r config set appendonly yes cad-durability cad cad-hold-timeout 60000
+        set rd [redis_deferring_client]
+        $rd get key:1
+        cad_wait_held 1
+        assert_equal {1 0} [list [s aof_rewrite_in_progress] [cad_readable $rd 50]]
+        assert_equal 1 [$rd read]
+        assert_equal {1 0} [list [cad_info nodes_recorded] [s aof_rewrite_in_progress]]
+        $rd close
+    }
+}
+
+start_server {overrides {appendonly no save {}}} {
+    test {CAD: data that no offset counts is not durable until a majority has it} {
+        r set k v
+        r config set appendonly yes
+        wait_for_condition 500 10 {[s aof_rewrite_in_progress] == 0} else {fail "it rewrites for ever"}
+        r config set cad-nodes 2 cad-durability cad cad-hold-timeout 60000
+        set rd [redis_deferring_client]
+        $rd get k
+        cad_wait_held 1
+        assert_equal {0 -1 0} [list [cad_info last_index] [cad_info durable_index] [cad_readable $rd 50]]
+        r config set cad-nodes 1
+        assert_equal v [$rd read]
+        $rd close
+    }
+}
+
+start_server {overrides {appendonly yes save {} cad-nodes 2 cad-durability cad cad-hold-timeout 60000}} {
+    test {CAD: an empty master does not say that nothing is there before it knows its fellows} {
+        set rd [redis_deferring_client]
+        $rd get k
+        cad_wait_held 1
+        assert_equal 0 [cad_readable $rd 50]
+        r config set cad-nodes 1
+        assert_equal {} [$rd read]
+        $rd close
+    }
+}
+
 start_server {overrides {appendonly yes cad-durability eventual}} {
     test {CAD: what a mode needs cannot be taken away} {
         assert_error {*appendonly yes*} {r config set appendonly no}

@@ -266,6 +266,20 @@ cad_start_server "appendonly yes appendfsync everysec cad-durability cad cad-hol
         cad_fault
     }
 
+    test "CAD: the patience of a CAD PERSIST that need not wait is nobody else's (io-threads $threads)" {
+        cad_stall
+        set rd [redis_deferring_client]
+        $rd cad persist 1
+        assert_equal OK [$rd read]
+        r set k v8
+        $rd get k
+        assert_equal held [cad_outcome $rd 0]
+        assert_equal 0 [cad_readable $rd 300]
+        cad_fault
+        assert_equal v8 [$rd read]
+        $rd close
+    }
+
     test "CAD: the index is bounded, the barrier takes the place of what goes (io-threads $threads)" {
         r config set cad-max-dirty-keys 10
         r set durable 1
@@ -290,6 +304,65 @@ cad_start_server "appendonly yes appendfsync everysec cad-durability cad cad-hol
         }
         assert_equal {} [held_reply get e]
         r debug set-active-expire 1
+    }
+
+    test "CAD: so is an error that says that a key has expired (io-threads $threads)" {
+        r debug set-active-expire 0
+        r rpush e v
+        r pexpire e 20
+        set end [r pexpiretime e]
+        cad_stall
+        wait_for_condition 500 2 {[lindex [r time] 0] * 1000 + [lindex [r time] 1] / 1000 > $end + 1} else {
+            fail "time stands still"
+        }
+        assert_match {ERR no such key*} [held_reply renamenx e e2]
+        r debug set-active-expire 1
+    }
+
+    test "CAD: an invalidation waits behind a reply that is held (io-threads $threads)" {
+        set rd [redis_deferring_client]
+        $rd hello 3
+        $rd read
+        $rd client tracking on
+        $rd read
+        r set k v9
+        cad_stall
+        r set k v10
+        $rd get k
+        assert_equal held [cad_outcome $rd 0]
+        r set k v11
+        assert_equal 0 [cad_readable $rd 20]
+        cad_fault
+        assert_equal v10 [$rd read]
+        assert_equal {invalidate k} [$rd read]
+        $rd close
+    }
+
+    test "CAD: QUIT behind a reply that is held ends the connection after it (io-threads $threads)" {
+        cad_stall
+        r set k v12
+        set rd [redis_deferring_client]
+        $rd write "[format_command get k][format_command quit]"
+        $rd flush
+        assert_equal held [cad_outcome $rd 0]
+        cad_fault
+        assert_equal {v12 OK} [list [$rd read] [$rd read]]
+        assert_error {*I/O error*} {$rd read}
+        $rd close
+    }
+
+    test "CAD: switched off, it closes what is held, unsent (io-threads $threads)" {
+        cad_stall
+        r set k v13
+        set rd [redis_deferring_client]
+        $rd get k
+        assert_equal held [cad_outcome $rd 0]
+        r config set cad-durability off
+        assert_error {*I/O error*} {$rd read}
+        $rd close
+        assert_equal v13 [r get k]
+        r config set cad-durability cad
+        cad_fault
     }
 
     test "CAD: what was evicted is absent only when that is durable; a held reply keeps what it shows (io-threads $threads)" {

@@ -36,6 +36,31 @@ foreach mode {eventual cad} {
             }
         }
 
+        test "CAD: a reply that is held when the server stops is sent when it is durable, or never ($mode)" {
+            r cad mode cad
+            cad_stall
+            r set key:0 held
+            set rd [redis_deferring_client]
+            $rd cad mode cad
+            $rd read
+            $rd get key:0
+            cad_wait_held 1
+            # The stop waits for the disk, too.
+            set pid [srv 0 pid]
+            set stopping [redis_deferring_client]
+            $stopping shutdown
+            assert_equal 0 [cad_readable $rd 200]
+            assert [is_alive $pid]
+            cad_fault
+            wait_for_condition 1000 10 {![is_alive $pid]} else {fail "it does not end"}
+            if {[catch {$rd read} reply] == 0} {assert_equal held $reply}
+            $rd close
+            $stopping close
+            assert_equal 0 [cad_drop_unsynced 0]
+            cad_kill_and_restart 0
+            assert_equal held [r get key:0]
+        }
+
         test "CAD: control: SIGKILL in place of SIGTERM loses acknowledged writes ($mode)" {
             cad_fault {hold .incr.aof}
             write_some 4

@@ -22,7 +22,7 @@ cad_start_server {appendonly yes cad-durability cad cad-nodes 3 cad-hold-timeout
         set rd [redis_deferring_client]
         $rd set k v
         assert_equal held [cad_outcome $rd 0]
-        assert_equal {0 1} [list [cad_info durable_index] [cad_info holds_by_window]]
+        assert_equal {-1 1} [list [cad_info durable_index] [cad_info holds_by_window]]
         # This node becomes a majority.
         r config set cad-nodes 1
         assert_equal OK [$rd read]
@@ -134,6 +134,45 @@ cad_start_server {appendonly yes cad-durability cad cad-hold-timeout 60000 save 
         cad_fault
         assert_equal v [$rd read]
         $rd close
+    }
+
+    test {CAD: RESET takes back what a connection asked for} {
+        set rd [redis_deferring_client]
+        $rd cad mode cad
+        $rd read
+        $rd reset
+        assert_equal RESET [$rd read]
+        $rd cad mode
+        assert_equal eventual [$rd read]
+        $rd select 9
+        $rd read
+        cad_stall
+        r set k v
+        $rd get k
+        assert_equal answered [cad_outcome $rd 0]
+        assert_equal v [$rd read]
+        $rd close
+        cad_fault
+    }
+
+    test {CAD: what a transaction asks for is honoured or refused} {
+        r multi
+        assert_error {*inside a transaction*} {r cad mode immediate}
+        assert_error {EXECABORT*} {r exec}
+        # CAD PERSIST covers what precedes it in the transaction; a message is no data to wait for.
+        foreach {command expected reply} {{set k v} held OK {publish channel message} answered 0} {
+            cad_stall
+            set rd [redis_deferring_client]
+            foreach call [list multi $command {cad persist}] {
+                $rd {*}$call
+                assert_match {[OQ]*} [$rd read]
+            }
+            $rd exec
+            assert_equal $expected [cad_outcome $rd 0]
+            cad_fault
+            assert_equal [list $reply OK] [$rd read]
+            $rd close
+        }
     }
 
     test {CAD: switched off, it answers for nothing} {
