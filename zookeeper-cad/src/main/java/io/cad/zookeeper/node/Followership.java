@@ -31,6 +31,7 @@ public final class Followership {
 
     public synchronized void durableAnnounced(long epoch, long durable) {
         core.durableAnnounced(epoch, durable, clock.now());
+        lease.witness.heard(core.durable());
     }
 
     /**
@@ -42,7 +43,7 @@ public final class Followership {
         long persisted;
         long applied;
         synchronized (this) {
-            core.durableAnnounced(heartbeat.epoch(), heartbeat.durable(), clock.now());
+            durableAnnounced(heartbeat.epoch(), heartbeat.durable());
             persisted = core.reportablePersisted();
             applied = core.reportableApplied();
         }

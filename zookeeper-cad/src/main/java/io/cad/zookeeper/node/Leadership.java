@@ -334,6 +334,7 @@ public final class Leadership implements LeaderCore.Actions, LeaderLease.Actions
             established = true;
             lease.established(clock.now());
         }
+        peer.witness.heard(index);
         shell.durable(index);
     }
 

@@ -45,6 +45,8 @@ public final class PeerLease implements Promise.Actions, ReadLease.Actions {
         private static final long serialVersionUID = 1L;
     }
 
+    /** What this process knows, beside what it owes and holds. */
+    public final Witness witness = new Witness();
     /** Which process of the server this is; a later one has a higher number. */
     public final long incarnation;
 

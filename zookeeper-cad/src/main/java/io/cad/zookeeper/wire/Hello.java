@@ -2,6 +2,7 @@
 package io.cad.zookeeper.wire;
 
 import io.cad.zookeeper.config.Mode;
+import io.cad.zookeeper.node.History;
 import java.nio.ByteBuffer;
 
 /**
@@ -28,6 +29,7 @@ public final class Hello {
     private static final short FIELD_ROLE = 2;
     private static final short FIELD_SENDER = 3;
     private static final short FIELD_CONNECTION = 4;
+    private static final short FIELD_HISTORY = 5;
 
     /** The only role a data node can have so far: it stores log and state. */
     private static final byte ROLE_FULL = 0;
@@ -41,23 +43,26 @@ public final class Hello {
     public final long attempt;
     /** The number that the leader gave to the connection, or {@link #NONE}. */
     public final long connection;
+    /** The leader's; null if it does not say. */
+    public final History history;
 
-    private Hello(int version, Mode mode, long incarnation, long attempt, long connection) {
+    private Hello(int version, Mode mode, long incarnation, long attempt, long connection, History history) {
         this.version = version;
         this.mode = mode;
         this.incarnation = incarnation;
         this.attempt = attempt;
         this.connection = connection;
+        this.history = history;
     }
 
     /** A learner's. */
     public static Hello ofLearner(Mode mode, long incarnation, long attempt) {
-        return new Hello(VERSION, mode, incarnation, attempt, NONE);
+        return new Hello(VERSION, mode, incarnation, attempt, NONE, null);
     }
 
     /** A leader's. */
-    public static Hello ofLeader(Mode mode, long connection) {
-        return new Hello(VERSION, mode, NONE, NONE, connection);
+    public static Hello ofLeader(Mode mode, long connection, History history) {
+        return new Hello(VERSION, mode, NONE, NONE, connection, history);
     }
 
     /** Whether the sender takes part in leases. */
@@ -79,6 +84,9 @@ public final class Hello {
         if (connection != NONE) {
             fields.putShort(FIELD_CONNECTION).putShort((short) 8).putLong(connection);
         }
+        if (history != null) {
+            fields.putShort(FIELD_HISTORY).putShort((short) 16).putLong(history.epoch).putLong(history.last);
+        }
         fields.flip();
         return Tail.append(data, MAGIC, version, fields);
     }
@@ -92,7 +100,8 @@ public final class Hello {
     public static Hello read(byte[] data, int stockLength) {
         Reading in = new Reading();
         int version = Tail.read(data, stockLength, MAGIC, in);
-        return in.mode == null ? null : new Hello(version, in.mode, in.incarnation, in.attempt, in.connection);
+        return in.mode == null ? null
+            : new Hello(version, in.mode, in.incarnation, in.attempt, in.connection, in.history);
     }
 
     private static final class Reading implements Tail.Fields {
@@ -100,6 +109,7 @@ public final class Hello {
         long incarnation = NONE;
         long attempt = NONE;
         long connection = NONE;
+        History history;
 
         @Override
         public void field(short type, ByteBuffer value) {
@@ -116,6 +126,9 @@ public final class Hello {
                 break;
             case FIELD_CONNECTION:
                 connection = value.getLong();
+                break;
+            case FIELD_HISTORY:
+                history = new History(value.getLong(), value.getLong());
                 break;
             default:
                 break;

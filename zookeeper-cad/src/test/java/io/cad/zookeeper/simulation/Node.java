@@ -417,7 +417,7 @@ final class Node implements PeerLease.Shell, Storage.Owner {
         }
     }
 
-    private History history() {
+    History history() {
         return new History(world.has(Flaw.VOTE_BY_LAST_ENTRY) ? 0 : recordedEpoch, Entry.index(last));
     }
 
@@ -488,7 +488,13 @@ final class Node implements PeerLease.Shell, Storage.Owner {
                 || promisedEpoch != leader.epoch) {
             return;
         }
-        long newConnection = Hello.read(welcome, Hello.LEADER_INFO_LENGTH).connection;
+        Hello welcomed = Hello.read(welcome, Hello.LEADER_INFO_LENGTH);
+        // Nothing is refused here (rule E7): wrong elections shall show in what clients read. Right ones never come to it.
+        if (world.checks() && !welcomed.history.contains(lease.witness.durable())) {
+            throw new InvariantViolation("LeaderHasWhatIsDurable",
+                welcomed.history + ", durable " + Indices.format(lease.witness.durable()));
+        }
+        long newConnection = welcomed.connection;
         lease.connected(leader.epoch, newConnection);
         lease.synchronising();
         Entry common = Entry.commonPrefix(last, end);

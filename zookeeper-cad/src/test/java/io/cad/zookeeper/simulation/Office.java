@@ -141,7 +141,7 @@ final class Office extends Serving implements Leadership.Shell {
         Entry last = leader.last;
         Entry committed = leader.applied;
         byte[] state = fullState ? leader.storage.wholeState() : null;
-        byte[] welcome = Hello.ofLeader(world.mode, connection).appendTo(new byte[Hello.LEADER_INFO_LENGTH]);
+        byte[] welcome = Hello.ofLeader(world.mode, connection, leader.history()).appendTo(new byte[Hello.LEADER_INFO_LENGTH]);
         world.send(leader, server, () -> server.synchronise(this, welcome, hello, last, committed, state));
     }
 

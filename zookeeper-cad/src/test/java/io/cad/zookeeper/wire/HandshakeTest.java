@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.cad.zookeeper.config.Mode;
+import io.cad.zookeeper.core.Indices;
+import io.cad.zookeeper.node.History;
 import java.nio.ByteBuffer;
 import org.junit.jupiter.api.Test;
 
@@ -56,11 +58,13 @@ class HandshakeTest {
 
     @Test
     void aLeaderNamesTheConnection() {
-        byte[] sent = Hello.ofLeader(MODE, 9).appendTo(LEADER);
+        byte[] sent = Hello.ofLeader(MODE, 9, new History(5, Indices.of(5, 17))).appendTo(LEADER);
         for (byte[] data : new byte[][] {sent, ofLaterVersion(sent, LEADER.length)}) {
             Hello hello = Hello.read(data, LEADER.length);
             assertEquals(MODE, hello.mode);
             assertEquals(9, hello.connection);
+            assertEquals(5, hello.history.epoch);
+            assertEquals(Indices.of(5, 17), hello.history.last);
             assertTrue(hello.hasLeases());
         }
     }

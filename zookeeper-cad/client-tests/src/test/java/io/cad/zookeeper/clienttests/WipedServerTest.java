@@ -39,12 +39,12 @@ class WipedServerTest {
             load = writes;
         }
         ensemble.stopAll(LIMIT);
-        ServerProcess wiped = ensemble.server(1);
-        wiped.wipe();
         if (marker) {
-            Files.writeString(wiped.disk().directory().resolve("initialize"), "");
+            startEmpty(ensemble.server(1));
+        } else {
+            ensemble.server(1).wipe();
+            ensemble.server(1).start();
         }
-        wiped.start();
         ensemble.server(2).start();
     }
 
@@ -68,6 +68,60 @@ class WipedServerTest {
     private static long emptyVotes(Path log) throws IOException {
         try (Stream<String> lines = Files.lines(log)) {
             return lines.filter(line -> line.contains("n.sid:1") && line.contains(EMPTY_VOTE)).count();
+        }
+    }
+
+    /**
+     * Two servers that lost their disks elect one another while the third is paused. It knows what they lost, and does
+     * not take over their empty history; what it kept brings everything back (rule E7).
+     */
+    @Test
+    void whoKnowsBetterDoesNotFollowEmptyServers() throws Exception {
+        try (RunDirectory run = RunDirectory.create("wiped-server")) {
+            ensemble = Ensemble.start(run, Mode.CAD_SYNC.ensemble(3));
+            ServerProcess witness = ensemble.server(3);
+            try (AcknowledgedWrites writes = AcknowledgedWrites.start(ensemble.connectString(), 4)) {
+                writes.awaitMore(200);
+                load = writes;
+            }
+            assertEquals(0, load.missingNow(witness.connectString()).size());
+            witness.pause();
+            List<ServerProcess> wiped = ensemble.others(witness);
+            ensemble.kill(wiped);
+            for (ServerProcess server : wiped) {
+                startEmpty(server);
+            }
+            Await.until("an empty server to lead", LIMIT, () -> anyLeads(wiped), ensemble::toString);
+            witness.resume();
+            Await.until("the third server to refuse it", LIMIT, () -> refuses(witness), ensemble::toString);
+            // As its log says. Of an empty server and the third only the third can lead.
+            ensemble.kill(wiped);
+            startEmpty(wiped.get(0));
+            Await.until("the third server to lead", LIMIT, () -> anyLeads(List.of(witness)), ensemble::toString);
+            startEmpty(wiped.get(1));
+            ensemble.awaitServing(LIMIT);
+            for (ServerProcess server : ensemble.servers()) {
+                assertEquals(0, load.missingNow(server.connectString()).size());
+            }
+            assertEquals(List.of(), Trees.differences(ensemble.servers()));
+            run.closeAndDelete();
+        }
+    }
+
+    /** With the marker that makes them vote. */
+    private static void startEmpty(ServerProcess server) throws Exception {
+        server.wipe();
+        Files.writeString(server.disk().directory().resolve("initialize"), "");
+        server.start();
+    }
+
+    private static boolean anyLeads(List<ServerProcess> servers) {
+        return servers.stream().anyMatch(server -> "leader".equals(server.mode()));
+    }
+
+    private static boolean refuses(ServerProcess server) throws IOException {
+        try (Stream<String> lines = Files.lines(server.logFile())) {
+            return lines.anyMatch(line -> line.contains("It does not follow, and keeps its data"));
         }
     }
 

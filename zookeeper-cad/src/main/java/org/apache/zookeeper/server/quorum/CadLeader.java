@@ -17,6 +17,7 @@ import io.cad.zookeeper.wire.EpochAck;
 import io.cad.zookeeper.wire.Hello;
 import io.cad.zookeeper.wire.Packets;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.SocketAddress;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
@@ -190,7 +191,16 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     byte[] leaderInfo(LearnerHandler handler, byte[] version) {
         Registration registration = capable.get(handler);
         return registration == null ? version
-            : Hello.ofLeader(config.mode, registration.connection).appendTo(version);
+            : Hello.ofLeader(config.mode, registration.connection, historyNow()).appendTo(version);
+    }
+
+    /** Until the epoch is recorded the one this server was elected with; then what it has applied of the new one as well. */
+    private History historyNow() {
+        try {
+            return new History(self.getCurrentEpoch(), zk.getLastProcessedZxid());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     @Override

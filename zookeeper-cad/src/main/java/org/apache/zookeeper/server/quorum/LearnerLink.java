@@ -3,6 +3,7 @@ package org.apache.zookeeper.server.quorum;
 
 import io.cad.zookeeper.config.CadConfig;
 import io.cad.zookeeper.config.Mode;
+import io.cad.zookeeper.core.Indices;
 import io.cad.zookeeper.durability.Store;
 import io.cad.zookeeper.lease.Heartbeat;
 import io.cad.zookeeper.lease.HeartbeatAnswer;
@@ -85,9 +86,10 @@ final class LearnerLink implements FollowerRole.Link {
         switch (packet.getType()) {
         case Leader.LEADERINFO:
             epoch = ZxidUtils.getEpochFromZxid(packet.getZxid());
+            Hello hello = Hello.read(packet.getData(), Hello.LEADER_INFO_LENGTH);
+            refuseIfItLacks(hello);
             // Before upstream records the epoch: from here nothing is answered for an older one (rule E0).
             owed = lease.promise(epoch);
-            Hello hello = Hello.read(packet.getData(), Hello.LEADER_INFO_LENGTH);
             mode = hello == null ? Mode.STOCK : hello.mode;
             if (hello == null) {
                 LOG.warn("The leader runs without the plugin: {} holds here while it leads", mode);
@@ -123,6 +125,20 @@ final class LearnerLink implements FollowerRole.Link {
         default:
             break;
         }
+    }
+
+    /** Rule E7, before anything is promised or cut. */
+    private void refuseIfItLacks(Hello hello) throws IOException {
+        long durable = lease.witness.durable();
+        if (hello == null || hello.history == null || durable == Indices.NONE || hello.history.contains(durable)) {
+            return;
+        }
+        String why = "The leader lacks what is durable: its history is " + hello.history + ", and this server knows of "
+            + Indices.format(durable);
+        LOG.error("{}. It does not follow, and keeps its data. If the others lost theirs, stop and empty them, and start "
+            + "them one after the other while this process runs; if an older state was restored on purpose, stop this "
+            + "server, and restore or empty it too", why);
+        throw new IOException(why);
     }
 
     /** By the thread that reads, as upstream answers pings: the fewer hands, the sooner. */
