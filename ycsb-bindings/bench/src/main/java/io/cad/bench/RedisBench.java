@@ -28,7 +28,7 @@ public final class RedisBench {
      * Logs of both groups after which fresh servers take over; the emulated disks keep a second copy of them. A virtual
      * machine that needs more memory than it had lately gets it slowly: servers then took twice the time an operation.
      */
-    private static final long BYTES_PER_START = 1L << 30;
+    private static final long BYTES_PER_START = 3L << 29;
     /** A file system in memory: nobody waits for the write-back of the emulated disks' files, so it should cost nothing. */
     private static final Path MEMORY = Path.of("/dev/shm");
 
@@ -38,7 +38,7 @@ public final class RedisBench {
             "  --only TEXT           only cells whose id contains this: .d3.0 has the headlines, then .draw, .d1.0, .d10.0",
             "  --pairs N             at most so many pairs of each cell; claims with fewer than planned stay undecided",
             "  --slice S             seconds of a slice (2 for the headline ratios, 1 for the others)",
-            "  --data DIR            where the emulated disks are, up to 3 GiB (/dev/shm if it has that room, or else --out);",
+            "  --data DIR            where the emulated disks are, up to 4 GiB (/dev/shm if it has that room, or else --out);",
             "                        disks without added latency are below --out",
             "  --redis DIR           the patched build's directory of programs",
             "  --stock DIR           the same of the unpatched build",
