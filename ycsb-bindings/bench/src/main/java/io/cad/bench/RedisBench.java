@@ -80,7 +80,7 @@ public final class RedisBench {
         this.fi = arguments.get("fi", null);
         this.raw = Path.of(arguments.get("out", "out/bench-redis")).toAbsolutePath().normalize().resolve("raw");
         this.data = arguments.has("data") ? Path.of(arguments.get("data", "")).toAbsolutePath().normalize()
-                : MEMORY.toFile().getUsableSpace() > 2.5 * BYTES_PER_START ? MEMORY.resolve("cad-bench-redis") : raw.getParent();
+                : MEMORY.toFile().getUsableSpace() > 3 * BYTES_PER_START ? MEMORY.resolve("cad-bench-redis") : raw.getParent();
     }
 
     private static List<RedisCell> cells(String plan) throws Arguments.BadArguments {
