@@ -223,5 +223,29 @@ func TestHostsAreIsolatedAndLeaveNothing(t *testing.T) {
 	}
 }
 
+// Whoever talks through the bridge is not disturbed by hosts that come and go: its address stays, for what is sent to
+// another one is lost.
+func TestTheBridgeKeepsItsAddress(t *testing.T) {
+	l := newLan(t, "a")
+	address := func() string {
+		b, err := os.ReadFile(filepath.Join("/sys/class/net", l.tag(), "address"))
+		fitest.Must(t, err)
+		return string(b)
+	}
+	before := address()
+	for k := range 8 {
+		l.fi(nil, "host", "add", fmt.Sprint("h", k), "--kind", "netns")
+	}
+	l.fi(nil, "host", "crash", "a")
+	for k := range 8 {
+		l.fi(nil, "host", "crash", fmt.Sprint("h", k))
+		l.fi(nil, "host", "restart", "a")
+		if now := address(); now != before {
+			t.Fatalf("the bridge was %s and is %s when h%d has lost its power", before, now, k)
+		}
+		l.fi(nil, "host", "crash", "a")
+	}
+}
+
 // tag is the prefix of the names of everything that a run makes in the network.
 func (l lan) tag() string { return "fi" + host.Tag(l.run) }

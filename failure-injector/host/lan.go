@@ -67,15 +67,21 @@ func (l Lan) ensureBridge() error {
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = l.bridge()
+	// Without an address of its own a bridge takes the least of its ports': it changes as hosts come and go, and what
+	// the others are just sending to the old one is lost.
+	attrs.HardwareAddr = l.hardware(gateway)
 	br := &netlink.Bridge{LinkAttrs: attrs}
 	if err := netlink.LinkAdd(br); err != nil {
 		return fmt.Errorf("make bridge %s (needs CAP_NET_ADMIN): %w", attrs.Name, err)
 	}
-	if err := netlink.AddrAdd(br, address(l.Address(254))); err != nil {
+	if err := netlink.AddrAdd(br, address(l.Address(gateway))); err != nil {
 		return err
 	}
 	return netlink.LinkSetUp(br)
 }
+
+// gateway is the number of the bridge among the hosts.
+const gateway = 254
 
 // hardware address of a host: the same after every restart, as others remember it.
 func (l Lan) hardware(n int) net.HardwareAddr {
