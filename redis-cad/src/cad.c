@@ -91,18 +91,6 @@ long long cadTurnTime(void) {
     return turn;
 }
 
-static int tick(struct aeEventLoop *el, long long id, void *data) {
-    UNUSED(el);
-    UNUSED(id);
-    UNUSED(data);
-    if (cad_config.durability != CAD_OFF) {
-        cadFlushTick();
-        cadDiskLook();
-        cadHoldCheckLimits();
-    }
-    return cad_config.flush_interval > 0 ? cad_config.flush_interval : 10;
-}
-
 /* The settings are read, nothing is loaded yet. */
 void cadStart(void) {
     const char *missing = missingRequirement();
@@ -112,7 +100,17 @@ void cadStart(void) {
     }
     if (cad_config.durability != CAD_OFF) cadNodesStart();
     cadStampingChanged();
-    if (aeCreateTimeEvent(server.el, 1, tick, NULL, NULL) == AE_ERR) serverPanic("Can't create the CAD timer.");
+}
+
+/* What may be a little late, once for each serverCron: it must not wake an idle server. */
+static void housekeeping(void) {
+    static int seen = -1;
+    if (seen == server.cronloops) return;
+    seen = server.cronloops;
+    cadDiskLook();
+    cadHoldCheckLimits();
+    /* What the last advance of D has left over. */
+    if (cad.mastering) cadIndexPrune(cad.index, cad.durable, PRUNED_AT_ONCE);
 }
 
 /* Once per turn of the event loop, before the append only file is written. */
@@ -123,6 +121,7 @@ void cadBeforeSleep(void) {
     else if (!cad.mastering) cadBeginHistory();
     if (cad.mastering && !cadNodesCount() && cadReplDataNodes() >= cad_config.nodes)
         cadReplBootstrap(cad_config.nodes, 0, &(const char *){NULL});
+    housekeeping();
     cadHoldBeforeSleep();
     cadFlushBeforeSleep();
     turn = 0;

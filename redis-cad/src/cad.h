@@ -89,6 +89,11 @@ static inline void cadAfterCommand(struct client *c, cadExecution *x) {
 
 static inline int cadDiskLow(void) { return cad_disk_low && !cadIsOff(); }
 
+/* cad_debug.c */
+int cadRefusesDebugNow(struct client *c);
+void cadReloadFailed(void);
+static inline int cadRefusesDebug(struct client *c) { return !cadIsOff() && cadRefusesDebugNow(c); }
+
 /* cad_hold.c */
 void cadHoldForget(struct client *c);
 char *cadHoldInfo(char *info, struct client *c);

@@ -19,6 +19,8 @@ static long long asked_at;  /* the last time then, monotonic us. */
 static int syncing;         /* The local part of a round has not ended. */
 static long long sync_began; /* When it began, monotonic us. */
 static int in_background;   /* The timer asks for one. */
+static long long timer = AE_DELETED_EVENT_ID; /* Runs while something is undurable: an idle server sleeps. */
+static int timer_period;    /* ms */
 static struct {
     long long upto;  /* It covers what precedes this offset. */
     long long began; /* Monotonic us. */
@@ -49,7 +51,7 @@ void cadDurableAdvance(void) {
     if (cad.copied < copied) cad.copied = copied;
     if (cad.durable < durable) {
         cad.durable = durable;
-        cadIndexPrune(cad.index, cad.durable, 10000);
+        cadIndexPrune(cad.index, cad.durable, PRUNED_AT_ONCE);
     }
     cadHoldRelease();
 }
@@ -125,6 +127,35 @@ static void beginRound(long long now) {
     flush_round.others = cad_config.nodes > 1 && cadReplAskFlush();
 }
 
+static int period(void) { return cad_config.flush_interval > 0 ? cad_config.flush_interval : 10; }
+
+/* A replica whose master asks has no need of rounds of its own: they would only make the
+ * master's wait for them. */
+static int tick(struct aeEventLoop *el, long long id, void *data) {
+    UNUSED(el);
+    UNUSED(id);
+    UNUSED(data);
+    if (cad_config.durability != CAD_OFF) {
+        cadDurableAdvance();
+        if (undurable()) {
+            int asked = server.masterhost && (long long)getMonotonicUs() - asked_at < MASTER_ASKS_US;
+            if (cad_config.durability >= CAD_CAD && !asked) in_background = 1;
+            return timer_period = period();
+        }
+    }
+    timer = AE_DELETED_EVENT_ID;
+    return AE_NOMORE;
+}
+
+/* The timer runs while it has work, and at the pace that is set now. */
+static void keepTicking(void) {
+    int running = timer != AE_DELETED_EVENT_ID;
+    if (running ? timer_period == period() : !undurable()) return;
+    if (running) aeDeleteTimeEvent(server.el, timer);
+    timer = aeCreateTimeEvent(server.el, timer_period = period(), tick, NULL, NULL);
+    if (timer == AE_ERR) serverPanic("Can't create the CAD timer.");
+}
+
 /* Before the append only file is written, and hence before replies are. */
 void cadFlushBeforeSleep(void) {
     /* After a failed sync nothing helps but a rewrite, see cadAofActOnError. */
@@ -132,6 +163,7 @@ void cadFlushBeforeSleep(void) {
     /* What the replicas report moves D when it arrives. */
     if (cadPersistedOffset() != advanced_from || cad_config.replication == CAD_REPL_SYNC) cadDurableAdvance();
     askForCopies();
+    keepTicking();
     int now = inBackgroundNow() || wanted || cadHoldNeedsDurable();
     if (!now) return;
     if (undurable()) {
@@ -143,13 +175,4 @@ void cadFlushBeforeSleep(void) {
         flushAppendOnlyFile(1);
         cadReplAnswer();
     }
-}
-
-/* Every cad-flush-interval ms. A replica whose master asks has no need of rounds of its own:
- * they would only make the master's wait for them. */
-void cadFlushTick(void) {
-    cadDurableAdvance();
-    if (cad_config.durability < CAD_CAD || !undurable()) return;
-    if (server.masterhost && (long long)getMonotonicUs() - asked_at < MASTER_ASKS_US) return;
-    in_background = 1;
 }

@@ -238,11 +238,21 @@ static int modeOf(client *c) {
     return c->cad.mode > cad_config.durability ? c->cad.mode : cad_config.durability;
 }
 
-/* A node that is not the master cannot know what is durable: it has no lease. */
+static int showsData(struct redisCommand *command) {
+    int what = classOf(command);
+    return what != NONE && what != ACK;
+}
+
+/* A node that is not the master cannot know what is durable: it has no lease. A transaction
+ * shows what its commands show; some may have been queued while this node was the master. */
 int cadRefusesReadNow(client *c) {
     if (modeOf(c) < CAD_CAD || !server.masterhost || c->flags & (CLIENT_MASTER | CLIENT_SLAVE)) return 0;
-    int what = classOf(c->cmd);
-    if (what == NONE || what == ACK) return 0;
+    int shows = showsData(c->cmd);
+    if (c->cmd->proc == execCommand) {
+        shows = 0;
+        for (int j = 0; j < c->mstate.count && !shows; j++) shows = showsData(c->mstate.commands[j].cmd);
+    }
+    if (!shows) return 0;
     cad.refusals++;
     return 1;
 }

@@ -45,9 +45,10 @@ void cadHoldRelease(void);
 void cadHoldCheckLimits(void);
 size_t cadHeldNow(void);
 
+#define PRUNED_AT_ONCE 10000 /* Entries of the index: others wait for this turn. */
+
 /* cad_flush.c */
 void cadFlushBeforeSleep(void);
-void cadFlushTick(void);
 void cadFlushAsk(void);
 void cadDurableAdvance(void);
 

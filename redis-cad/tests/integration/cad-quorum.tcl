@@ -86,6 +86,23 @@ cad_start_server $node {
         }
     }
 
+    # Sentinel changes a server's role in a transaction.
+    test {CAD: at a replica a transaction that shows no data is executed, one that does is refused} {
+        foreach level {0 -1} {
+            set replica [srv $level client]
+            $replica multi
+            $replica replicaof [srv -2 host] [srv -2 port]
+            $replica client kill type pubsub
+            assert_match {*OK* 0} [$replica exec]
+            foreach command {{get k} {eval {return redis.call('get','k')} 0} dbsize} {
+                $replica multi
+                $replica ping
+                assert_error {CADNOLEASE*} {$replica {*}$command}
+                assert_error {EXECABORT*} {$replica exec}
+            }
+        }
+    }
+
     test {CAD: a replica that is gone does not count, one that comes back does} {
         stall {}
         exec kill -STOP [srv -1 pid]

@@ -57,14 +57,15 @@ cad_start_server {appendonly yes appendfsync everysec cad-durability cad cad-nod
     }
 
     test {CAD: what a client says in the words of a master is not believed} {
-        set nodes [r cad nodes]
-        assert_equal 4 [llength $nodes]
+        # Who they are; the replica of the test before may be about to be seen as away.
+        set nodes [dict keys [r cad nodes]]
+        assert_equal 2 [llength $nodes]
         set rd [redis_deferring_client]
         # It has no reply of its own.
         $rd replconf getack cad1:nodes:[cad_info node_id]
         $rd ping
         assert_equal PONG [$rd read]
-        assert_equal $nodes [r cad nodes]
+        assert_equal $nodes [dict keys [r cad nodes]]
         $rd close
     }
 

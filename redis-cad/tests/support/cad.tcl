@@ -139,13 +139,14 @@ proc cad_drop_unsynced {level} {
     set f [open $::cad_rules([srv $level port]).log]
     foreach line [split [read $f] \n] {
         lassign $line result size path
-        if {$result eq 0} {set synced($path) $size}
+        # Two threads sync: who is recorded last need not have begun last.
+        if {$result eq 0 && (![info exists synced($path)] || $size > $synced($path))} {set synced($path) $size}
     }
     close $f
     set lost 0
     foreach path [glob [dict get [srv $level config] dir]/appendonlydir/*.incr.aof] {
         set path [file normalize $path]
-        set keep [expr {[info exists synced($path)] ? $synced($path) : 0}]
+        set keep [expr {[info exists synced($path)] ? min($synced($path), [file size $path]) : 0}]
         incr lost [expr {[file size $path] - $keep}]
         set f [open $path r+]
         chan truncate $f $keep

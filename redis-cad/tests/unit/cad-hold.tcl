@@ -228,16 +228,33 @@ cad_start_server "appendonly yes appendfsync everysec cad-durability cad cad-hol
     }
 
     test "CAD: cad-hold-timeout closes the connection and sends nothing (io-threads $threads)" {
-        r config set cad-hold-timeout 50
+        # However seldom the timer for flushes fires.
+        r config set cad-hold-timeout 50 cad-flush-interval 60000
         cad_stall
         r set k v5
         set rd [redis_deferring_client]
+        set began [clock milliseconds]
         $rd get k
         assert_error {*I/O error*} {$rd read}
         $rd close
+        assert_lessthan [expr {[clock milliseconds] - $began}] 30000
         assert_morethan [cad_info hold_timeouts] 0
-        r config set cad-hold-timeout 60000
+        r config set cad-hold-timeout 60000 cad-flush-interval 10
         cad_fault
+    }
+
+    test "CAD: an idle server is woken by serverCron alone, with CAD on and off (io-threads $threads)" {
+        r set k v5
+        foreach mode {cad eventual off cad} {
+            r config set cad-durability $mode
+            # Until all is on disk, by whatever timer does that in this mode.
+            wait_for_condition 100 50 {[lindex [r waitaof 1 0 1] 0] == 1} else {fail "not on disk"}
+            after 1100
+            set before [s eventloop_cycles]
+            after 1000
+            # serverCron makes about ten.
+            assert_lessthan [expr {[s eventloop_cycles] - $before}] 40
+        }
     }
 
     test "CAD: cad-hold-bytes closes the connection and sends nothing (io-threads $threads)" {
@@ -365,6 +382,12 @@ cad_start_server "appendonly yes appendfsync everysec cad-durability cad cad-hol
         cad_fault
     }
 
+    test "CAD: what became durable at once leaves the index in parts, also when nothing follows (io-threads $threads)" {
+        r eval {for i = 1, 60000 do redis.call('set', 'fill:' .. i, 'a') end} 0
+        r cad persist
+        wait_for_condition 100 50 {[cad_info dirty_keys] == 0} else {fail "[cad_info dirty_keys] keys are still listed"}
+    }
+
     test "CAD: what was evicted is absent only when that is durable; a held reply keeps what it shows (io-threads $threads)" {
         r flushall
         for {set j 0} {$j < 40} {incr j} {r set old:$j [string repeat $j 5000]}
@@ -393,9 +416,15 @@ cad_start_server "appendonly yes appendfsync everysec cad-durability cad cad-hol
         set rd [redis_deferring_client]
         $rd get k
         assert_equal held [cad_outcome $rd 0]
+        # What was queued before is a read then.
+        set queued [redis_client]
+        $queued multi
+        $queued get k
         r replicaof 127.0.0.1 1
         assert_error {*I/O error*} {$rd read}
         $rd close
+        assert_error {EXECABORT*CADNOLEASE*} {$queued exec}
+        $queued close
         assert_error {CADNOLEASE*} {r get k}
         r replicaof no one
         cad_fault
