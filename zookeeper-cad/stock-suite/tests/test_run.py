@@ -57,6 +57,61 @@ class ListsTest(unittest.TestCase):
             self.lists(flaky="ATest#one | sometimes\n")
 
 
+class ShareTest(unittest.TestCase):
+    TESTS = {"ATest": [f"m{i}" for i in range(38)], "BTest": ["one", "two"]}
+
+    def lists(self, *lines):
+        return types.SimpleNamespace(skips=[[f.strip() for f in line.split("|")] for line in lines])
+
+    def test_no_mode_leaves_out_too_much_of_upstream(self):
+        lists, tests = suite.Lists(SUITE), suite.declared()
+        for mode in suite.MODES:
+            with self.subTest(mode), redirect_stdout(io.StringIO()):
+                suite.share(mode, suite.left_out(lists, mode, tests), suite.left_out(lists, "*", tests), tests)
+
+    def test_methods_classes_and_modes_are_counted(self):
+        lists = self.lists("cad | ATest#m1 | r | t", "immediate,cad | BTest | r | t", "* | BTest#one | r | t")
+        self.assertEqual({"ATest#m1", "BTest#one", "BTest#two"}, suite.left_out(lists, "cad", self.TESTS))
+        self.assertEqual({"BTest#one", "BTest#two"}, suite.left_out(lists, "immediate", self.TESTS))
+        self.assertEqual(set(), suite.left_out(lists, "stock", self.TESTS))
+        self.assertEqual({"BTest#one"}, suite.left_out(lists, "*", self.TESTS))
+
+    def test_what_fails_on_the_unpatched_build_counts_on_neither_side(self):
+        with redirect_stdout(io.StringIO()) as out:
+            suite.share("cad", {"ATest#m1", "BTest#one"}, {"BTest#one", "BTest#two"}, self.TESTS)
+        self.assertIn("1 of 38 declared tests (2.6%), beside 2 that fail", out.getvalue())
+
+    def test_the_bar_is_five_percent_of_what_is_declared(self):
+        for names, fails in ((["m1", "m2"], False), (["m1", "m2", "m3"], True)):
+            lists = self.lists(*(f"cad | ATest#{m} | r | t" for m in names))
+            with self.subTest(names), redirect_stdout(io.StringIO()) as out:
+                try:
+                    suite.share("cad", suite.left_out(lists, "cad", self.TESTS), set(), self.TESTS)
+                    self.assertFalse(fails)
+                    self.assertIn("2 of 40 declared tests (5.0%)", out.getvalue())
+                except SystemExit as refused:
+                    self.assertTrue(fails)
+                    self.assertIn("3 of 40", str(refused))
+
+    def test_a_line_for_a_test_that_is_not_there_is_refused(self):
+        for name in ("CTest", "ATest#one"):
+            with self.subTest(name), self.assertRaises(SystemExit):
+                suite.left_out(self.lists(f"cad | {name} | r | t"), "cad", self.TESTS)
+
+    def test_declared_are_the_methods_of_classes_that_run(self):
+        with tempfile.TemporaryDirectory() as directory:
+            tree = pathlib.Path(directory)
+            (tree / "ATest.java").write_text("public class ATest {\n  @Test(timeout = 5)\n  public void one() {}\n"
+                                             "  void help() {}\n  @ParameterizedTest\n  @ValueSource(ints = {1})\n"
+                                             "  public void two(int n) {}\n  // @Test\n  void three() {}\n}\n")
+            (tree / "BTest.java").write_text("public abstract class BTest {\n  @Test\n  public void one() {}\n}\n")
+            (tree / "Helper.java").write_text("public class Helper {\n  @Test\n  public void one() {}\n}\n")
+            self.assertEqual({"ATest": ["one", "two"]}, suite.declared(tree))
+            (tree / "ATest.java").unlink()
+            with self.assertRaises(SystemExit):
+                suite.declared(tree)
+
+
 class RunnerTest(unittest.TestCase):
     def runner(self, outcomes, flaky=(), skips=None):
         """A runner whose JVMs end as `outcomes` say, one after another."""

@@ -14,6 +14,7 @@ import io.netty.channel.Channel;
 import java.io.File;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
 import org.apache.zookeeper.server.CadConnections;
@@ -80,6 +81,7 @@ public final class CadExtension extends ServerExtension {
             return;
         }
         SettingRules.checkPeer(peer, System.getProperties());
+        occupy(peer);
         LOG.info("Durability mode {}", config.mode);
         LOG.info("Leases: {}", config.leases);
         if (Boolean.parseBoolean(System.getProperty("zookeeper.db.autocreate", "true"))) {
@@ -88,6 +90,18 @@ public final class CadExtension extends ServerExtension {
         }
         Commands.registerCommand(new CadAdminCommand());
         PlannedStop.register(peer, config);
+    }
+
+    /** Before anything is read: a second server on the same directories would take the first one's last record for torn. */
+    private static void occupy(QuorumPeer peer) {
+        FileTxnSnapLog files = peer.getTxnFactory();
+        try {
+            Store.of(files.getDataLogDir()).occupy();
+            Store.of(files.getSnapDir()).occupy();
+        } catch (IOException e) {
+            System.err.println(e.getMessage());
+            throw new UncheckedIOException(e);
+        }
     }
 
     @Override
@@ -173,7 +187,7 @@ public final class CadExtension extends ServerExtension {
     @Override
     public void fileReplaced(File file) throws IOException {
         if (enabled()) {
-            Directories.sync(file.getAbsoluteFile().getParentFile());
+            Directories.syncParent(file);
         }
     }
 

@@ -10,6 +10,7 @@ import io.cad.zookeeper.testing.Await;
 import io.cad.zookeeper.testing.Disk;
 import io.cad.zookeeper.testing.Ensemble;
 import io.cad.zookeeper.testing.Ensemble.Transport;
+import io.cad.zookeeper.testing.LogFiles;
 import io.cad.zookeeper.testing.RawClient;
 import io.cad.zookeeper.testing.RawClient.Packet;
 import io.cad.zookeeper.testing.Settings;
@@ -19,6 +20,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.LongStream;
 import org.apache.zookeeper.KeeperException.Code;
 import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooDefs.OpCode;
@@ -29,6 +31,7 @@ import org.apache.zookeeper.proto.SetDataRequest;
 import org.apache.zookeeper.server.SyncRequestProcessor;
 import org.apache.zookeeper.server.persistence.Util;
 import org.apache.zookeeper.server.quorum.CadPeer;
+import org.apache.zookeeper.server.quorum.QuorumPeer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
@@ -97,6 +100,63 @@ class RoleEndTest {
         int version = read.as(new GetDataResponse()).getStat().getVersion();
         assertTrue(version >= acknowledged, version + " writes left of " + acknowledged + " acknowledged ones");
         again.close();
+    }
+
+    /**
+     * A leader that acknowledges early lets a follower apply what its log thread has not come to. Upstream keeps the
+     * tree for the next role, which would then ask for later changes only: a hole in the log.
+     */
+    @Test
+    void aFollowersMemoryIsNotAheadOfItsLogWhenTheRoleHasEnded() throws Exception {
+        SyncRequestProcessor.setSnapCount(4);
+        start(3);
+        long leader = ensemble.leader();
+        long follower = leader % 3 + 1;
+        RawClient client = ensemble.client(leader);
+        ok(create(client, NODE));
+        disk.stall(thread -> thread.equals("SyncThread:" + follower));
+        // It stalls where it begins a new file.
+        do {
+            ok(set(client));
+        } while (disk.waiting() == 0);
+        ok(set(client));
+        ok(set(client));
+        long last = ensemble.role(leader).index.lastApplied();
+        Role role = ensemble.role(follower);
+        Await.until("the follower has applied it", () -> role.index.lastApplied() >= last);
+        ensemble.stop(leader);
+        Await.until("the role waits for its log", () -> waitsForItsLog(follower));
+        disk.release();
+        ensemble.stop(follower);
+        assertTrue(LogFiles.indices(new File(ensemble.data(follower), "version-2"), 0).contains(last),
+            "the log lacks what had been applied");
+        client.close();
+    }
+
+    /**
+     * A role that has lost its office waits for a disk that hangs. While it still said that it led, voters that looked
+     * for a leader at different times found it again and again: a quorum followed it, each other as they had seen them.
+     */
+    @Test
+    void aLeaderWhoseDiskHangsSaysThatItLeadsNoMore() {
+        start(3, "cad.stuck", "1000");
+        long leader = ensemble.leader();
+        RawClient client = ensemble.client(leader);
+        ok(create(client, NODE));
+        disk.stall(thread -> thread.startsWith("cad-leader-"));
+        ok(set(client));
+        Await.until("the role waits for its log", () -> waitsForItsLog(leader));
+        assertEquals(QuorumPeer.ServerState.LOOKING, ensemble.peer(leader).getPeerState());
+        Await.until("another one leads", () -> LongStream.rangeClosed(1, 3).anyMatch(
+            server -> ensemble.peer(server).getPeerState() == QuorumPeer.ServerState.LEADING));
+        disk.release();
+        client.close();
+    }
+
+    private static boolean waitsForItsLog(long server) {
+        return Thread.getAllStackTraces().entrySet().stream().anyMatch(thread ->
+            thread.getKey().getName().contains("myid=" + server) && Arrays.stream(thread.getValue()).anyMatch(frame ->
+                frame.getClassName().endsWith("CadSyncProcessor") && frame.getMethodName().equals("shutdown")));
     }
 
     /** The real process is gone by then; here it must at least never acknowledge or show anything again as durable. */

@@ -36,6 +36,11 @@ public final class Directories {
         if (!directory.mkdirs() && !directory.isDirectory()) {
             throw new IOException("cannot create directory " + directory);
         }
-        sync(directory.getParentFile());
+        syncParent(directory);
+    }
+
+    /** As {@link #sync}, of the directory that a file is in; its name may say none. */
+    public static void syncParent(File file) throws IOException {
+        sync(file.getAbsoluteFile().getParentFile());
     }
 }

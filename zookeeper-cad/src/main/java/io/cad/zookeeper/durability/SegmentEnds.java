@@ -28,7 +28,7 @@ public final class SegmentEnds {
         }
         for (String line : Files.readAllLines(record.toPath(), StandardCharsets.UTF_8)) {
             String[] words = line.split(" ");
-            if (words.length != 2) {
+            if (words.length != 2 || !words[1].matches("[0-9a-f]{1,16}")) {
                 throw new IOException("Cannot read " + record + ": '" + line + "'; delete the file to start without it");
             }
             ends.put(words[0], Long.parseUnsignedLong(words[1], 16));

@@ -24,6 +24,8 @@ public final class Store {
     public static final String MARK = "persisted";
     public static final String SEGMENTS = "segments";
     public static final String EPOCH = "epoch";
+    /** Locked by the process that writes here. */
+    public static final String LOCK = "running";
 
     private static final ConcurrentMap<File, Store> STORES = new ConcurrentHashMap<>();
 
@@ -50,9 +52,11 @@ public final class Store {
     private volatile SnapshotGate snapshotGate;
     private PersistedMark mark;
     private SegmentEnds segments;
+    private DirectoryLock lock;
     private volatile long persisted;
     private volatile boolean fullStateNeeded;
     private volatile File adoptingFor;
+    private volatile long commonHistory = Long.MAX_VALUE;
 
     private Store(File versionDirectory) {
         sideDirectory = sideDirectory(versionDirectory);
@@ -87,6 +91,20 @@ public final class Store {
     private synchronized void close() throws IOException {
         if (mark != null) {
             mark.close();
+        }
+        if (lock != null) {
+            lock.close();
+        }
+    }
+
+    /**
+     * Keeps other processes from writing here until this one ends or {@link #forget}s the directory.
+     *
+     * @throws IOException another process writes here
+     */
+    public synchronized void occupy() throws IOException {
+        if (lock == null) {
+            lock = DirectoryLock.take(new File(sideDirectory(), LOCK));
         }
     }
 
@@ -180,6 +198,19 @@ public final class Store {
 
     public File adoptingFor() {
         return adoptingFor;
+    }
+
+    /**
+     * Behind this index the history here and the leader's, whose state replaces it, have nothing in common.
+     *
+     * @param index Long.MAX_VALUE if the leader does not say
+     */
+    public void commonHistory(long index) {
+        commonHistory = index;
+    }
+
+    public long commonHistory() {
+        return commonHistory;
     }
 
     /** A cut was refused: the next registration asks the leader for its whole state. */

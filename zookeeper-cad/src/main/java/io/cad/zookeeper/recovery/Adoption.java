@@ -26,11 +26,14 @@ final class Adoption {
     }
 
     /**
-     * Switches to a new state.
+     * Switches to a new state. What that takes back is kept before the decision: a start that completes the switch may
+     * find part of the log.
      *
      * @param synced the whole snapshot, durable, under its final name in a directory that no start reads
+     * @param common where the history that is replaced departs from the leader's, if not at the snapshot
      */
-    static void adopt(File synced, File logDir, File snapDir) throws IOException {
+    static void adopt(File synced, File logDir, File snapDir, long common) throws IOException {
+        RolledBack.keep(logDir, Math.min(common, HistoryFiles.index(synced)), "the leader's state replaces them");
         File decided = new File(Store.of(snapDir).sideDirectory(), DECIDED);
         Directories.create(decided);
         Files.move(synced.toPath(), new File(decided, synced.getName()).toPath(), StandardCopyOption.ATOMIC_MOVE);
@@ -49,7 +52,6 @@ final class Adoption {
             // Before anything is deleted; whoever decided may have been killed.
             Directories.sync(decided);
             long base = HistoryFiles.index(snapshot);
-            RolledBack.keep(logDir, base, "the leader's state replaces them");
             Store.of(logDir).cut(base);
             int removed = 0;
             for (File log : HistoryFiles.logs(logDir)) {

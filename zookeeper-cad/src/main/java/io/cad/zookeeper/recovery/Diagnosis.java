@@ -36,11 +36,16 @@ final class Diagnosis {
     /** Why no start may change anything here, else null. */
     String corruption;
 
+    /** Index in the name of the newest snapshot, whether or not it can be read; -1 without one. */
+    private final long newestName;
+
     private Diagnosis(File logDir, File snapDir, long mark) throws IOException {
         this.mark = mark;
-        snapshot = newestSnapshot(snapDir);
+        List<File> snapshots = HistoryFiles.snapshots(snapDir);
+        newestName = snapshots.isEmpty() ? -1 : HistoryFiles.index(snapshots.get(0));
+        snapshot = newestReadable(snapshots);
         base = snapshot == null ? -1 : HistoryFiles.index(snapshot);
-        files = FileTxnLog.getLogFiles(logDir.listFiles(), Math.max(base, 0));
+        files = FileTxnLog.getLogFiles(HistoryFiles.files(logDir), Math.max(base, 0));
         end = Math.max(base, 0);
     }
 
@@ -60,6 +65,12 @@ final class Diagnosis {
         for (int i = 0; i < files.length; i++) {
             LogScan scan = LogScan.of(files[i], 0);
             if (scan.records > 0 && base >= 0 && scan.first > end && !LogScan.begins(end, scan.first)) {
+                if (mark == 0 && newestName > end) {
+                    // As stock servers leave it. What is missing was purged, perhaps, because that snapshot held it.
+                    corruption = refusal(files[i], "it begins with " + Indices.format(scan.first) + " behind "
+                        + Indices.format(end) + ", and a newer snapshot than that cannot be read");
+                    return;
+                }
                 scan = LogScan.unusable(files[i], Indices.format(scan.first) + " does not follow " + Indices.format(end));
             }
             Long finished = ends.end(files[i]);
@@ -86,13 +97,16 @@ final class Diagnosis {
     }
 
     private void corrupt(File file, String what, long synced) {
-        corruption = "Corrupt log " + file + ": " + what + ", but everything up to " + Indices.format(synced)
-            + " had been synced. Nothing was changed. To restore this server from its peers, "
+        corruption = refusal(file, what + ", but everything up to " + Indices.format(synced) + " had been synced");
+    }
+
+    private static String refusal(File file, String what) {
+        return "Corrupt log " + file + ": " + what + ". Nothing was changed. To restore this server from its peers, "
             + "move its data and log directories away, keep myid, and start it while a majority of the others runs";
     }
 
-    private static File newestSnapshot(File snapDir) {
-        for (File file : HistoryFiles.snapshots(snapDir)) {
+    private static File newestReadable(List<File> snapshots) {
+        for (File file : snapshots) {
             try {
                 if (SnapStream.isValidSnapshot(file)) {
                     return file;

@@ -2,6 +2,8 @@
 package io.cad.zookeeper.recovery;
 
 import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -31,14 +33,20 @@ final class HistoryFiles {
         return Util.getZxidFromName(name, name.substring(0, name.indexOf('.')));
     }
 
+    /** What is in a directory, nothing if there is none. One that cannot be read is not one without files. */
+    static File[] files(File directory) {
+        File[] files = directory.listFiles();
+        if (files == null && directory.exists()) {
+            throw new UncheckedIOException(new IOException("cannot list " + directory));
+        }
+        return files == null ? new File[0] : files;
+    }
+
     private static List<File> newestFirst(File directory, String prefix) {
         List<File> found = new ArrayList<>();
-        File[] files = directory.listFiles();
-        if (files != null) {
-            for (File file : files) {
-                if (Util.getZxidFromName(file.getName(), prefix) >= 0) {
-                    found.add(file);
-                }
+        for (File file : files(directory)) {
+            if (Util.getZxidFromName(file.getName(), prefix) >= 0) {
+                found.add(file);
             }
         }
         found.sort(Comparator.comparingLong(HistoryFiles::index).reversed());

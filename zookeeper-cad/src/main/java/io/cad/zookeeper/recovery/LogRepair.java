@@ -82,7 +82,7 @@ public final class LogRepair {
      * files that they replace are deleted.
      */
     private static void syncNames(File directory) throws IOException {
-        Directories.sync(directory.getParentFile());
+        Directories.syncParent(directory);
         Directories.sync(directory);
     }
 

@@ -142,8 +142,15 @@ final class LogScan {
 
     /** Between files, and behind a snapshot, an epoch begins with its first index. */
     static boolean begins(long previous, long next) {
-        boolean first = Indices.counter(next) == 1 || System.getProperty("zookeeper.testingonly.initialZxid") != null;
-        return next == previous + 1 || (Indices.epoch(next) > Indices.epoch(previous) && first);
+        if (next == previous + 1) {
+            return true;
+        }
+        if (System.getProperty("zookeeper.testingonly.initialZxid") != null) {
+            // Upstream's setting puts each epoch's first index anywhere, also behind a snapshot of its beginning.
+            return Indices.epoch(next) > Indices.epoch(previous)
+                || Indices.epoch(next) == Indices.epoch(previous) && Indices.counter(previous) == 0;
+        }
+        return Indices.epoch(next) > Indices.epoch(previous) && Indices.counter(next) == 1;
     }
 
     /** Preallocated space is zero to the end; anything else was written above a hole. */

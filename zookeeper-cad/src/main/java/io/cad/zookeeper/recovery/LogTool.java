@@ -3,9 +3,11 @@ package io.cad.zookeeper.recovery;
 
 import io.cad.zookeeper.core.Indices;
 import io.cad.zookeeper.durability.Directories;
+import io.cad.zookeeper.durability.DirectoryLock;
 import io.cad.zookeeper.durability.PersistedMark;
 import io.cad.zookeeper.durability.SegmentEnds;
 import io.cad.zookeeper.durability.Store;
+import java.io.Closeable;
 import java.io.File;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -25,7 +27,7 @@ import org.apache.zookeeper.txn.SetDataTxn;
 import org.apache.zookeeper.txn.TxnHeader;
 
 /** Looks at, or mends, the directories of a server that does not run: what {@code zk-cad log} does. */
-public final class LogTool {
+public final class LogTool implements Closeable {
 
     /** What {@link #check} finds. */
     public enum State {
@@ -56,10 +58,28 @@ public final class LogTool {
                 throw new IOException("no directory " + directory + ": name the dataDir of a server that has run");
             }
         }
+        if (HistoryFiles.logs(logDir).isEmpty() && !HistoryFiles.logs(snapDir).isEmpty()) {
+            throw new IOException("the log is in " + snapDir + " and none in " + logDir
+                + ": name the dataDir first, then the dataLogDir");
+        }
     }
 
-    /** Says what is there and what a start would make of it; changes nothing. */
+    /** Lets servers start here again. */
+    @Override
+    public void close() throws IOException {
+        Store.forget(logDir);
+        Store.forget(snapDir);
+    }
+
+    /**
+     * Says what is there and what a start would make of it; changes nothing.
+     *
+     * @throws IOException a server runs here, among other things
+     */
     public State check() throws IOException {
+        for (File directory : new File[] {snapDir, logDir}) {
+            DirectoryLock.requireFree(new File(Store.sideDirectory(directory), Store.LOCK));
+        }
         File side = Store.sideDirectory(logDir);
         long mark = PersistedMark.peek(new File(side, Store.MARK));
         SegmentEnds ends = new SegmentEnds(new File(side, Store.SEGMENTS));
@@ -110,13 +130,14 @@ public final class LogTool {
      *
      * @param forStock also forgets what only CAD reads, so that a stock server may write here and a later return to
      *                 CAD finds no stale record
-     * @throws IOException the log is corrupt; nothing was changed
+     * @throws IOException the log is corrupt, or a server runs here; nothing was changed
      */
     public void repair(boolean forStock) throws IOException {
+        Store.of(snapDir).occupy();
+        Store.of(logDir).occupy();
         LogRepair.beforeRestore(logDir, snapDir);
         if (forStock) {
             for (File directory : new File[] {logDir, snapDir}) {
-                Store.forget(directory);
                 File side = Store.sideDirectory(directory);
                 for (String name : new String[] {Store.MARK, Store.SEGMENTS, Store.EPOCH}) {
                     Files.deleteIfExists(new File(side, name).toPath());

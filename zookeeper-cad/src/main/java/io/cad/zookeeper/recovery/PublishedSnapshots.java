@@ -44,7 +44,7 @@ public final class PublishedSnapshots extends FileSnap {
             super.serialize(tree, sessions, hidden, true);
             File logDir = store.adoptingFor();
             if (logDir != null) {
-                Adoption.adopt(hidden, logDir, snapDir);
+                Adoption.adopt(hidden, logDir, snapDir, store.commonHistory());
                 return;
             }
             if (gate != null && !published(gate, snapshot)) {

@@ -9,6 +9,9 @@ import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
+import java.util.OptionalLong;
+import java.util.stream.LongStream;
+import org.apache.zookeeper.server.persistence.FileTxnLog;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -41,6 +44,27 @@ public final class Rollback {
         }
         RolledBack.keep(logDir, zxid, "the leader's history ends at " + Indices.format(zxid));
         Store.of(logDir).cut(zxid);
+    }
+
+    /**
+     * Where the history of another server departs from this one.
+     *
+     * @param committed the newest part of this history, ascending, as far as it is in memory
+     * @param logDir where there is more of it
+     * @param end of the other one's log
+     * @return the newest index of this history that is not behind that end, or Long.MAX_VALUE if there is none
+     */
+    public static long commonEnd(LongStream committed, File logDir, long end) throws IOException {
+        OptionalLong inMemory = committed.filter(index -> index <= end).max();
+        if (inMemory.isPresent()) {
+            return inMemory.getAsLong();
+        }
+        long[] found = {Long.MAX_VALUE};
+        File[] files = FileTxnLog.getLogFiles(HistoryFiles.files(logDir), end);
+        if (files.length > 0) {
+            LogScan.of(files[0], 0, (at, checksum, body) -> found[0] = at <= end ? at : found[0]);
+        }
+        return found[0];
     }
 
     /** Upstream keeps the first record at or above the index: unless that is the index itself, one too many is left. */

@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -28,6 +29,8 @@ final class RolledBack {
     private static final Logger LOG = LoggerFactory.getLogger(RolledBack.class);
 
     static final String DIRECTORY = "rolled-back";
+    private static final int HEADER_BYTES = 16;
+    private static final String UNFINISHED = "unfinished";
     private static final int MAX_FILES = 16;
     private static final long MAX_BYTES = 64L << 20;
 
@@ -52,7 +55,7 @@ final class RolledBack {
     private static void copy(File logDir, long above, String why) throws IOException {
         Copy copy = new Copy(above);
         // Oldest first, without those that end at or below the index: there may be gigabytes of them.
-        for (File file : FileTxnLog.getLogFiles(logDir.listFiles(), above + 1)) {
+        for (File file : FileTxnLog.getLogFiles(HistoryFiles.files(logDir), above + 1)) {
             LogScan.of(file, 0, copy);
         }
         if (copy.records == 0) {
@@ -72,9 +75,15 @@ final class RolledBack {
         File directory = new File(store.sideDirectory(), DIRECTORY);
         Directories.create(directory);
         File file = new File(directory, "log." + Long.toHexString(copy.first));
-        try (FileChannel channel = FileChannel.open(file.toPath(), StandardOpenOption.CREATE,
+        if (file.length() >= HEADER_BYTES + copy.room) {
+            // A cut goes from the newest change to the oldest. This one was interrupted, and all of it was kept before.
+            return file;
+        }
+        // A power loss must not leave half a file under a name that is looked at.
+        File unfinished = new File(directory, UNFINISHED);
+        try (FileChannel channel = FileChannel.open(unfinished.toPath(), StandardOpenOption.CREATE,
             StandardOpenOption.TRUNCATE_EXISTING, StandardOpenOption.WRITE)) {
-            ByteBuffer header = ByteBuffer.allocate(16);
+            ByteBuffer header = ByteBuffer.allocate(HEADER_BYTES);
             header.putInt(FileTxnLog.TXNLOG_MAGIC).putInt(FileTxnLog.VERSION).putLong(0).flip();
             channel.write(header);
             for (ByteBuffer record : copy.kept) {
@@ -82,6 +91,7 @@ final class RolledBack {
             }
             channel.force(true);
         }
+        Files.move(unfinished.toPath(), file.toPath(), StandardCopyOption.ATOMIC_MOVE);
         Directories.sync(directory);
         bound(directory, file);
         return file;
@@ -111,6 +121,7 @@ final class RolledBack {
         final List<ByteBuffer> kept = new ArrayList<>();
         long records;
         long bytes;
+        long room;
         long first;
         long last;
         boolean overflow;
@@ -135,6 +146,7 @@ final class RolledBack {
             }
             ByteBuffer record = ByteBuffer.allocate(8 + 4 + body.length + 1);
             record.putLong(checksum).putInt(body.length).put(body).put((byte) 0x42).flip();
+            room += record.limit();
             kept.add(record);
         }
     }

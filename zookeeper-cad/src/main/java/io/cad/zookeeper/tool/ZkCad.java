@@ -8,11 +8,16 @@ import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintStream;
+import java.io.UncheckedIOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.NoSuchFileException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 
 /** The command {@code zk-cad}, for operators. */
 public final class ZkCad {
@@ -29,6 +34,12 @@ public final class ZkCad {
     private static final int NEEDS_REPAIR = 2;
     private static final int BAD_ARGUMENTS = 254;
     private static final int FAILED = 255;
+
+    /** The commands, and what each understands. */
+    private static final Map<String, Set<String>> OPTIONS = Map.of(
+        "check", Set.of("--config"),
+        "repair", Set.of("--config", "--for-stock"),
+        "show", Set.of("--config", "--rolled-back", "--from"));
 
     private static final class Usage extends Exception {
         private static final long serialVersionUID = 1;
@@ -58,10 +69,23 @@ public final class ZkCad {
             err.println("zk-cad: " + e.getMessage());
             err.println(USAGE);
             return BAD_ARGUMENTS;
-        } catch (IOException e) {
-            err.println("zk-cad: " + e.getMessage());
+        } catch (IOException | UncheckedIOException e) {
+            err.println("zk-cad: " + words(e));
+            return FAILED;
+        } catch (RuntimeException e) {
+            // Not the exit code of an uncaught exception, which means corrupt here.
+            e.printStackTrace(err);
             return FAILED;
         }
+    }
+
+    /** Some exceptions say nothing but the name of the file. */
+    private static String words(Exception e) {
+        Throwable cause = e instanceof UncheckedIOException ? e.getCause() : e;
+        if (cause instanceof AccessDeniedException) {
+            return "permission denied: " + cause.getMessage();
+        }
+        return cause instanceof NoSuchFileException ? "no such file: " + cause.getMessage() : cause.getMessage();
     }
 
     private int run() throws Usage, IOException {
@@ -69,6 +93,9 @@ public final class ZkCad {
             throw new Usage("the only subject is: log");
         }
         String verb = words.poll();
+        if (verb == null || !OPTIONS.containsKey(verb)) {
+            throw new Usage(verb == null ? "name a command: log check, repair or show" : "no such command: log " + verb);
+        }
         boolean forStock = false;
         boolean rolledBack = false;
         long from = 0;
@@ -76,6 +103,9 @@ public final class ZkCad {
         List<File> directories = new ArrayList<>();
         while (!words.isEmpty()) {
             String word = words.poll();
+            if (word.startsWith("-") && !OPTIONS.get(verb).contains(word)) {
+                throw new Usage("log " + verb + " has no option " + word);
+            }
             switch (word) {
                 case "--for-stock": forStock = true; break;
                 case "--rolled-back": rolledBack = true; break;
@@ -84,22 +114,19 @@ public final class ZkCad {
                 default: directories.add(new File(word));
             }
         }
-        LogTool tool = tool(config, directories);
-        if ("check".equals(verb)) {
-            return code(tool.check());
-        }
-        if ("show".equals(verb)) {
-            tool.show(rolledBack, from);
+        try (LogTool tool = tool(config, directories)) {
+            if ("show".equals(verb)) {
+                // A running server's too: its rollbacks are what one asks for.
+                tool.show(rolledBack, from);
+                return DONE;
+            }
+            LogTool.State state = tool.check();
+            if ("check".equals(verb) || state == LogTool.State.CORRUPT) {
+                return code(state);
+            }
+            tool.repair(forStock);
             return DONE;
         }
-        if (!"repair".equals(verb)) {
-            throw new Usage("no such command: log " + verb);
-        }
-        if (tool.check() == LogTool.State.CORRUPT) {
-            return CORRUPT;
-        }
-        tool.repair(forStock);
-        return DONE;
     }
 
     private static int code(LogTool.State state) {
@@ -136,7 +163,7 @@ public final class ZkCad {
             if (data == null) {
                 throw new Usage(config + " names no dataDir");
             }
-            return new LogTool(new File(data), new File(settings.getProperty("dataLogDir", data)), out);
+            return new LogTool(new File(data.trim()), new File(settings.getProperty("dataLogDir", data).trim()), out);
         }
         if (config != null || directories.isEmpty() || directories.size() > 2) {
             throw new Usage("name the directories, by --config or one by one");

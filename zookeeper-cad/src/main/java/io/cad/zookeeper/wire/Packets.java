@@ -26,6 +26,9 @@ public final class Packets {
     /** Voter to leader: a {@link HeartbeatAnswer}. */
     public static final int HEARTBEAT_ANSWER = 75;
 
+    /** Leader to learner, with its whole state: what both histories hold ends at the packet's zxid. */
+    public static final int COMMON = 76;
+
     private Packets() {
     }
 
@@ -53,6 +56,10 @@ public final class Packets {
         return new QuorumPacket(HEARTBEAT_ANSWER, answer.number(), answer.encode(), null);
     }
 
+    public static QuorumPacket common(long epoch, long index) {
+        return packet(COMMON, index, epoch);
+    }
+
     /** What upstream's answer to a learner's sync carries if the leader held its lease when it gave it. */
     public static byte[] positionConfirmed() {
         return new byte[] {1};
@@ -64,7 +71,7 @@ public final class Packets {
 
     /** Whether the packet is one of these, which upstream's dispatch does not know. */
     public static boolean isOurs(QuorumPacket packet) {
-        return packet.getType() >= DURABLE && packet.getType() <= HEARTBEAT_ANSWER;
+        return packet.getType() >= DURABLE && packet.getType() <= COMMON;
     }
 
     /** The epoch that the packet belongs to. */

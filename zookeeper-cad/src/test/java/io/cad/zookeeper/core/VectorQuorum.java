@@ -12,7 +12,7 @@ import java.util.Set;
  * does; {@code groups 1*1 2*1 | 3*2} decides as upstream's QuorumHierarchical does (server*weight, groups divided by a
  * bar): a majority of the groups that have weight, in each by more than half of its weight.
  */
-final class VectorQuorum implements Quorum {
+public final class VectorQuorum implements Quorum {
     /** Server to weight, one map per group; null for a majority. */
     private final List<Map<Long, Long>> groups;
     private final Set<Long> voters;
@@ -22,11 +22,11 @@ final class VectorQuorum implements Quorum {
         this.groups = groups;
     }
 
-    static VectorQuorum majority(Set<Long> voters) {
+    public static VectorQuorum majority(Set<Long> voters) {
         return new VectorQuorum(Set.copyOf(voters), null);
     }
 
-    static VectorQuorum groups(List<Map<Long, Long>> groups) {
+    public static VectorQuorum groups(List<Map<Long, Long>> groups) {
         Map<Long, Long> all = new HashMap<>();
         groups.forEach(all::putAll);
         return new VectorQuorum(Set.copyOf(all.keySet()), groups);
@@ -73,7 +73,7 @@ final class VectorQuorum implements Quorum {
         return majority ? majority(group.keySet()) : groups(groups);
     }
 
-    Set<Long> voters() {
+    public Set<Long> voters() {
         return voters;
     }
 

@@ -40,6 +40,10 @@ class CrashPoints {
     private static final int SEEDS = Integer.getInteger("crash.seeds", 10);
     private static final long FIRST_SEED = Long.getLong("crash.seed", 1);
 
+    /** What a start leaves unsynced is little. */
+    private static final int KILLED_EXHAUSTIVE = 6;
+    private static final int KILLED_SAMPLES = 20;
+
     @TempDir
     static Path temp;
 
@@ -69,6 +73,10 @@ class CrashPoints {
 
     /** Lives a script on a new disk; answers its trace, once it has proved complete. */
     private static List<Trace.Op> live(String script) throws IOException, InterruptedException {
+        return traced(Life.class, script);
+    }
+
+    private static List<Trace.Op> traced(Class<?> program, String argument) throws IOException, InterruptedException {
         Path run = Files.createTempDirectory(temp, "life");
         Path disk = run.resolve("disk");
         Path trace = run.resolve("trace");
@@ -83,7 +91,7 @@ class CrashPoints {
         environment.put("FI_TRACE", trace.toString());
         execute(environment, Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
             System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")),
-            Life.class.getName(), disk.toString(), script);
+            program.getName(), disk.toString(), argument);
         List<Trace.Op> ops = Trace.read(trace);
         assertSeen(ops, disk);
         return ops;
@@ -141,6 +149,35 @@ class CrashPoints {
         report("small script, seed " + FIRST_SEED, explorer);
         assertEquals(explorer.calls, explorer.crashes(), "every call");
         assertEquals(List.of(), explorer.violations.stream().limit(5).toList());
+    }
+
+    /** The process is killed at each call and started again; its peers count on what it found, and the power goes. */
+    @Test
+    void everyCallOfTheSmallScriptKilled() throws Exception {
+        Explorer explorer = new Explorer(temp, KILLED_EXHAUSTIVE, KILLED_SAMPLES, FIRST_SEED)
+            .run(killed(small, (name, said) -> false));
+        System.out.printf("small script, killed, seed %d: %d points, %d with every subset; %d trees recovered, %d violations%n",
+            FIRST_SEED, explorer.points, explorer.exhaustivePoints, explorer.states, explorer.violations.size());
+        assertEquals(List.of(), explorer.violations.stream().limit(5).toList());
+    }
+
+    /** Control: a start that makes nothing durable of what it finds. */
+    @Test
+    void startThatSyncsNothingIsConvicted() throws Exception {
+        Explorer explorer = new Explorer(temp, KILLED_EXHAUSTIVE, KILLED_SAMPLES, FIRST_SEED).stopAtFirst()
+            .run(killed(small, (name, said) -> true));
+        System.out.println("start without syncs: " + explorer.violations);
+        assertFalse(explorer.violations.isEmpty());
+    }
+
+    /** Every kill of a life, with the start that followed, less some of its syncs. */
+    private static Kills killed(List<Trace.Op> life, Trace.Omit omit) throws IOException, InterruptedException {
+        Kills kills = new Kills(life);
+        Path trees = Files.createTempDirectory(temp, "killed");
+        kills.write(trees);
+        assertEquals(kills.kills.size(), kills.restart(Trace.without(traced(Restarts.class, trees.toString()), omit)),
+            "starts");
+        return kills;
     }
 
     /** Longer lives: several snapshots and purges, torn starts, changes of leader, in random order. */

@@ -55,6 +55,14 @@ final class DiskImage {
             }
         }
 
+        Content copy() {
+            Content copy = new Content();
+            copy.durable = durable.clone();
+            copy.live = live.clone();
+            copy.dirty.or(dirty);
+            return copy;
+        }
+
         void sync() {
             durable = live.clone();
             dirty.clear();
@@ -81,6 +89,35 @@ final class DiskImage {
     private final Map<Integer, Content> files = new HashMap<>();
     private final Map<Integer, Map<String, Integer>> durableNames = new HashMap<>(Map.of(Trace.ROOT, new TreeMap<>()));
     private final List<Trace.Op> pendingNames = new ArrayList<>();
+
+    /** The same disk, on which something else happens from now on. */
+    DiskImage copy() {
+        DiskImage copy = new DiskImage();
+        files.forEach((number, content) -> copy.files.put(number, content.copy()));
+        durableNames.forEach((number, names) -> copy.durableNames.put(number, new TreeMap<>(names)));
+        copy.pendingNames.addAll(pendingNames);
+        return copy;
+    }
+
+    /** The number of each file and directory that the program sees, by path; that of a directory ends with a slash. */
+    Map<String, Integer> paths() {
+        Map<Integer, Map<String, Integer>> names = new HashMap<>();
+        durableNames.forEach((number, entries) -> names.put(number, new TreeMap<>(entries)));
+        pendingNames.forEach(op -> rename(names, op));
+        Map<String, Integer> paths = new TreeMap<>();
+        collect(names, Trace.ROOT, "", paths);
+        return paths;
+    }
+
+    private void collect(Map<Integer, Map<String, Integer>> names, int directory, String path, Map<String, Integer> paths) {
+        names.get(directory).forEach((name, number) -> {
+            boolean file = files.containsKey(number);
+            paths.put(path + name + (file ? "" : "/"), number);
+            if (!file) {
+                collect(names, number, path + name + "/", paths);
+            }
+        });
+    }
 
     /** The program made a call, and it returned. */
     void apply(Trace.Op op) throws IOException {

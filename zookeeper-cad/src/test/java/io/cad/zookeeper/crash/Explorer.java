@@ -74,6 +74,17 @@ final class Explorer {
         return this;
     }
 
+    /** Cuts the power after each start that followed a kill. */
+    Explorer run(Kills kills) throws IOException {
+        for (Kills.Kill kill : kills.kills) {
+            crash(kill.image(), kill.said(), kill.where() + ", started again, power cut");
+            if (stopAtFirst && !violations.isEmpty()) {
+                return this;
+            }
+        }
+        return this;
+    }
+
     /** Calls at which the power was cut. */
     int crashes() {
         return crashedAt.values().stream().mapToInt(count -> count[0]).sum();

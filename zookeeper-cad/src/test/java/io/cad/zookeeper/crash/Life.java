@@ -199,6 +199,7 @@ final class Life {
             history.pollLast();
         }
         accept();
+        long common = history.last();
         for (int i = 1; i <= 3; i++) {
             history.add(Indices.of(epoch + 1, i));
         }
@@ -212,6 +213,7 @@ final class Life {
         store.gateSnapshots(null);
         server.files.rollLog();
         store.adoptFor(server.files.getDataLogDir());
+        store.commonHistory(common);
         server.files.save(tree, new ConcurrentHashMap<>(), true);
         store.adoptFor(null);
         say("adopt-end");

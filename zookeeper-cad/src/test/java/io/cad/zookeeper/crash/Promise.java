@@ -19,6 +19,10 @@ final class Promise {
     private long durable;
     /** The leader's state while it replaces the history, else null: the old one or this, whole. */
     private TreeSet<Long> incoming;
+    /** What came in a leader's state and was in no log here; such a state is durable, and only a script takes it back. */
+    private final TreeSet<Long> neverLogged = new TreeSet<>();
+    /** What was taken back, and must have been kept aside. */
+    private final TreeSet<Long> takenBack = new TreeSet<>();
     /** For each epoch that may be recorded the end of the history it begins with. */
     private final TreeMap<Long, Long> beginnings = new TreeMap<>();
     private long recordedEpoch;
@@ -36,12 +40,19 @@ final class Promise {
                 // A leader cuts into what an epoch began with only if no quorum ever recorded that epoch.
                 beginnings.replaceAll((epoch, beginning) -> Math.min(beginning, end));
             }
-            case "cut-end" -> history.tailSet(Long.parseLong(said[1]), false).clear();
+            case "cut-end" -> {
+                SortedSet<Long> cut = history.tailSet(Long.parseLong(said[1]), false);
+                takenBack.addAll(cut);
+                cut.clear();
+            }
             case "adopt-begin" -> {
                 incoming = new TreeSet<>();
                 Arrays.stream(said[1].split(",")).map(Long::valueOf).forEach(incoming::add);
             }
             case "adopt-end" -> {
+                takenBack.addAll(replaced());
+                neverLogged.addAll(incoming);
+                neverLogged.removeAll(history);
                 history.clear();
                 history.addAll(incoming);
                 durable = history.last();
@@ -58,13 +69,25 @@ final class Promise {
     String verdict(Server server) throws IOException {
         TreeSet<Long> found = server.history();
         long last = server.last();
+        TreeSet<Long> unkept = new TreeSet<>(takenBack);
         if (incoming == null || !found.equals(incoming)) {
             String wrong = verdict(found, last);
             if (wrong != null) {
                 return wrong;
             }
+        } else {
+            unkept.addAll(replaced());
         }
-        return epochs(server, last);
+        unkept.removeAll(server.rolledBack());
+        return unkept.isEmpty() ? epochs(server, last) : "taken back and not kept: " + name(unkept);
+    }
+
+    /** What the leader's state takes back. */
+    private TreeSet<Long> replaced() {
+        TreeSet<Long> replaced = new TreeSet<>(history);
+        replaced.removeAll(incoming);
+        replaced.removeAll(neverLogged);
+        return replaced;
     }
 
     private String verdict(SortedSet<Long> found, long last) {

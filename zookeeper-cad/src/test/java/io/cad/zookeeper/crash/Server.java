@@ -82,6 +82,12 @@ public final class Server implements AutoCloseable {
         return found;
     }
 
+    /** The indices of the changes that rollbacks have taken back and kept. */
+    TreeSet<Long> rolledBack() throws IOException {
+        File kept = new File(Store.sideDirectory(files.getDataLogDir()), "rolled-back");
+        return kept.isDirectory() ? new TreeSet<>(LogFiles.indices(kept, 0)) : new TreeSet<>();
+    }
+
     public long last() {
         return database.getDataTree().lastProcessedZxid;
     }

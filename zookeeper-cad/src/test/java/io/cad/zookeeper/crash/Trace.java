@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntUnaryOperator;
 
 /**
  * Every call that changed a disk of the failure-injector, in order, with the bytes that it wrote
@@ -52,6 +53,11 @@ final class Trace {
      * @param at   offset of a write, size after a truncate
      */
     record Op(Kind kind, int id, int dir1, String name1, int dir2, String name2, long at, byte[] data) {
+
+        /** The same call on files and directories with other numbers. */
+        Op renumbered(IntUnaryOperator number) {
+            return new Op(kind, number.applyAsInt(id), number.applyAsInt(dir1), name1, number.applyAsInt(dir2), name2, at, data);
+        }
 
         /** What the program said. */
         String words() {

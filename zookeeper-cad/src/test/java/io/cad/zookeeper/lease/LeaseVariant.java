@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.cad.zookeeper.lease;
 
+import io.cad.zookeeper.core.Indices;
 import io.cad.zookeeper.core.Quorum;
 import java.util.List;
 import java.util.Set;
@@ -279,6 +280,25 @@ public enum LeaseVariant {
                 @Override
                 boolean hasCaughtUp(long applied, long durable) {
                     return true;
+                }
+            })),
+
+    /** Who is admitted was decided before D moved last, as by another thread. */
+    ADMISSION_OUTSIDE_THE_LOCK(activeSet((epoch, settings, rules, lease, promise, history, out) ->
+            new ActiveSet(epoch, settings, rules, lease, promise, history, out) {
+                private long newest = Indices.NONE;
+                private long before = Indices.NONE;
+
+                @Override
+                boolean needsApplied() {
+                    return false;
+                }
+
+                @Override
+                boolean hasCaughtUp(long applied, long durable) {
+                    before = newest == Indices.NONE ? durable : durable == newest ? before : newest;
+                    newest = durable;
+                    return applied >= before;
                 }
             })),
 

@@ -2,14 +2,18 @@
 package io.cad.zookeeper.recovery;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.cad.zookeeper.core.Indices;
 import io.cad.zookeeper.testing.LogFiles;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.LongStream;
 import org.apache.zookeeper.server.persistence.FileTxnLog;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -27,7 +31,7 @@ class AdoptionTest {
     void removesTheOldHistoryAndNothingElse() throws IOException {
         Path dir = oldHistory();
         Path synced = Files.write(data.resolve("snapshot.100000005"), new byte[] {2});
-        Adoption.adopt(synced.toFile(), dir.toFile(), dir.toFile());
+        Adoption.adopt(synced.toFile(), dir.toFile(), dir.toFile(), Long.MAX_VALUE);
         assertEquals(NEW_HISTORY, names(dir));
     }
 
@@ -51,9 +55,52 @@ class AdoptionTest {
             LogFiles.write(log, dir.toFile(), 6, 7);
         }
         Path synced = Files.write(data.resolve("snapshot.5"), new byte[] {2});
-        Adoption.adopt(synced.toFile(), dir.toFile(), dir.toFile());
+        Adoption.adopt(synced.toFile(), dir.toFile(), dir.toFile(), Long.MAX_VALUE);
         assertEquals(Set.of("log.6"), names(data.resolve("cad/v1/rolled-back")), "what could be read was kept");
         assertEquals(Set.of("snapshot.5"), names(dir));
+    }
+
+    /** The state of a later epoch: its index lies above all that it takes back. */
+    @Test
+    void keepsWhatTheLeaderDoesNotHave() throws IOException {
+        Path dir = Files.createDirectories(data.resolve("version-2"));
+        try (FileTxnLog log = new FileTxnLog(dir.toFile())) {
+            LogFiles.write(log, dir.toFile(), 1, 5);
+            LogFiles.write(log, dir.toFile(), 6, 8);
+        }
+        assertEquals(3, Rollback.commonEnd(LongStream.empty(), dir.toFile(), 3));
+        assertEquals(3, Rollback.commonEnd(LongStream.of(5, 6), dir.toFile(), 3), "what is not in memory is in the log");
+        assertEquals(6, Rollback.commonEnd(LongStream.of(5, 6), dir.toFile(), 7), "and memory is asked first");
+        assertEquals(8, Rollback.commonEnd(LongStream.empty(), dir.toFile(), Indices.of(1, 7)));
+        assertEquals(Long.MAX_VALUE, Rollback.commonEnd(LongStream.empty(), dir.toFile(), 0));
+        Path synced = Files.write(data.resolve("snapshot.100000005"), new byte[] {2});
+        Adoption.adopt(synced.toFile(), dir.toFile(), dir.toFile(), 3);
+        assertEquals(Set.of("snapshot.100000005"), names(dir));
+        assertEquals(List.of(4L, 5L, 6L, 7L, 8L), LogFiles.indices(data.resolve("cad/v1/rolled-back").toFile(), 0));
+    }
+
+    /** The start after a kill finds part of the old log: what was kept of all of it must stay. */
+    @Test
+    void aStartThatFinishesASwitchKeepsWhatWasKept() throws IOException {
+        Path dir = Files.createDirectories(data.resolve("version-2"));
+        try (FileTxnLog log = new FileTxnLog(dir.toFile())) {
+            LogFiles.write(log, dir.toFile(), 4, 5);
+            LogFiles.write(log, dir.toFile(), 6, 7);
+        }
+        // As a kill in the middle: a log that cannot be deleted.
+        Path obstacle = Files.createDirectories(dir.resolve("log.1/not-empty"));
+        Path synced = Files.write(data.resolve("snapshot.4"), new byte[] {2});
+        assertThrows(IOException.class,
+            () -> Adoption.adopt(synced.toFile(), dir.toFile(), dir.toFile(), Long.MAX_VALUE));
+        assertEquals(Set.of("log.1"), names(dir), "the newest logs are gone");
+        Files.delete(obstacle);
+        Files.delete(dir.resolve("log.1"));
+        try (FileTxnLog log = new FileTxnLog(dir.toFile())) {
+            LogFiles.write(log, dir.toFile(), 4, 5);
+        }
+        LogRepair.beforeRestore(dir.toFile(), dir.toFile());
+        assertEquals(Set.of("snapshot.4"), names(dir));
+        assertEquals(List.of(5L, 6L, 7L), LogFiles.indices(data.resolve("cad/v1/rolled-back").toFile(), 0));
     }
 
     private Path oldHistory() throws IOException {

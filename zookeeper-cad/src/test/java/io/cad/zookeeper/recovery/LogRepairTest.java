@@ -320,6 +320,32 @@ class LogRepairTest {
         assertEquals(at(20), restore());
     }
 
+    /** Without a mark, as stock servers leave it: the log was purged below a snapshot that is damaged now. */
+    @Test
+    void aLogBehindADamagedSnapshotIsKept() throws IOException {
+        snapshot(at(15));
+        snapshot(at(17));
+        write(at(18), at(20));
+        assertEquals(at(20), restore());
+        File damaged = new File(directory, "snapshot." + Long.toHexString(at(17)));
+        LogFiles.zero(damaged, damaged.length() - 5, damaged.length());
+        mark(0);
+        refusedUnchanged();
+        assertTrue(damaged.delete());
+        assertEquals(at(15), restore());
+    }
+
+    /** Tests of full epochs use it; a server that was sent the state of an epoch's beginning refused to start again. */
+    @Test
+    void upstreamsSettingForFullEpochsIsNoGap() throws IOException {
+        snapshot(at(0));
+        write(at(0xffff_f000L), at(0xffff_f005L));
+        mark(at(0xffff_f005L));
+        refusedUnchanged();
+        settings.and("zookeeper.testingonly.initialZxid", Long.toString(0xffff_efffL));
+        assertEquals(at(0xffff_f005L), restore());
+    }
+
     @Test
     void gapBetweenSnapshotAndLogIsRefused() throws IOException {
         snapshot(at(15));

@@ -117,6 +117,20 @@ class RollbackTest {
     }
 
     /** E3: upstream answers true here and keeps what was to be taken back. */
+    /** A cut that was interrupted finds less than it has kept already. */
+    @Test
+    void whatWasKeptIsNotReplacedByLess() throws IOException {
+        append(at(1), at(10));
+        files.rollLog();
+        append(at(11), at(20));
+        Rollback.beforeTruncate(directory, directory, at(5));
+        Files.delete(LogFiles.file(directory, at(11)).toPath());
+        Rollback.beforeTruncate(directory, directory, at(5));
+        File kept = new File(Store.sideDirectory(directory), "rolled-back");
+        assertEquals(15, LogFiles.indices(kept, 0).size());
+        assertEquals(1, kept.list().length, "and nothing unfinished is left");
+    }
+
     @Test
     void cutBelowASnapshotIsRefusedUnchanged() throws IOException {
         append(at(1), at(15));
@@ -187,7 +201,7 @@ class RollbackTest {
         snapshot(at(18));
         snapshot(at(15));
         files.close();
-        Adoption.adopt(incoming(at(15)), directory, directory);
+        Adoption.adopt(incoming(at(15)), directory, directory, Long.MAX_VALUE);
         assertEquals(at(15), Store.of(directory).mark().value());
         assertEquals(at(15), restored().lastProcessedZxid);
         assertFalse(new File(directory, "snapshot." + Long.toHexString(at(18))).exists());
@@ -207,7 +221,7 @@ class RollbackTest {
         snapshot(at(15));
         File synced = incoming(at(15));
         Store.of(directory).mark().raise(at(20));
-        assertThrows(IOException.class, () -> Adoption.adopt(synced, directory, directory));
+        assertThrows(IOException.class, () -> Adoption.adopt(synced, directory, directory, Long.MAX_VALUE));
         assertEquals(at(15), Store.of(directory).mark().value(), "the mark is lowered before anything goes");
         assertFalse(LogFiles.file(directory, at(11)).exists(), "the newest log goes first");
         assertTrue(LogFiles.file(directory, at(1)).exists(), "the oldest log goes last");

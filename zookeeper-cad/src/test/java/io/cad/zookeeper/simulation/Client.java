@@ -69,9 +69,11 @@ final class Client {
         }
 
         void acknowledged(Entry entry) {
-            Index index = indexOf(entry.index);
-            reply(Outcome.OK, entry.value == null ? Facts.absent(index)
-                    : Facts.present(entry.value, index, entry.version, indexOf(entry.created)));
+            reply(Outcome.OK, factsOf(entry));
+        }
+
+        Watch watch() {
+            return new Watch(Client.this, path, began);
         }
 
         void read(Facts facts) {
@@ -97,6 +99,28 @@ final class Client {
             world.later(outcome == Outcome.OK ? world.between(MS / 2, 10 * MS) : world.between(5 * MS, 50 * MS),
                     Client.this::next);
         }
+    }
+
+    /**
+     * Left by a read. Its event tells of a change as a read would that began with the watch: it may come late, and who
+     * has got it has seen the change.
+     */
+    record Watch(Client owner, String path, long began) {
+        int client() {
+            return owner.number;
+        }
+
+        void fired(Entry entry) {
+            Simulation world = owner.world;
+            world.later(world.between(MS / 10, MS), () -> world.record(path, key -> new Operation(Kind.READ, Outcome.OK,
+                    world.recorded(), world.watcher(), key, began, world.time(), Facts.NONE, factsOf(entry), null)));
+        }
+    }
+
+    private static Facts factsOf(Entry entry) {
+        Index index = indexOf(entry.index);
+        return entry.value == null ? Facts.absent(index)
+                : Facts.present(entry.value, index, entry.version, indexOf(entry.created));
     }
 
     /** What is still under way when the life ends may have happened. */

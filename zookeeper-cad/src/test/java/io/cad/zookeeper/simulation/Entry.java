@@ -22,6 +22,8 @@ final class Entry {
     final String value;
     final int version;
     final long created;
+    /** The last entry up to this one that is a membership; null: still the first membership. */
+    final Entry membership;
     final Request request;
 
     /** @param value null to delete the node */
@@ -35,6 +37,7 @@ final class Entry {
         this.value = value;
         this.version = exists && value != null ? before.version + 1 : 0;
         this.created = exists ? before.created : index;
+        this.membership = path.equals(Memberships.PATH) ? this : membershipOf(previous);
         int type = value == null ? OpCode.delete : exists ? OpCode.setData : OpCode.create;
         TxnHeader header = new TxnHeader(1, (int) Indices.counter(index), index, 1, type);
         this.request = new Request(1, header.getCxid(), type, header, txn(type), index);
@@ -55,6 +58,10 @@ final class Entry {
 
     static long index(Entry last) {
         return last == null ? 0 : last.index;
+    }
+
+    static Entry membershipOf(Entry last) {
+        return last == null ? null : last.membership;
     }
 
     /** The history up to some length. */

@@ -9,6 +9,7 @@ import java.util.Set;
 /** What goes wrong in one life, and when. Each fault has a number and its own random, so that one can be left out. */
 final class Faults {
     private static final long MS = Simulation.MS;
+    private static final int OUTLIVES = 5;
 
     private final Simulation world;
     private final Network network;
@@ -36,7 +37,7 @@ final class Faults {
         this.world = world;
         this.network = network;
         this.seed = seed;
-        this.times = new Random(new Random(~seed).nextLong()); // neighbouring seeds begin alike
+        this.times = times(seed);
         this.until = until;
         this.skipped = skipped;
         int kind = times.nextInt(8);
@@ -44,16 +45,28 @@ final class Faults {
         this.joins = kind == 1 ? 3 : 0;
         this.cutsElected = kind == 2;
         this.cutsEstablished = kind == 2 || kind == 3 || kind == 4;
-        this.outlives = kind == 5;
+        this.outlives = kind == OUTLIVES;
         this.hellos = kind == 6 ? 3 : 0;
         // A cut that follows those who are established needs peace for several epochs.
         this.pace = kind >= 3 && kind <= 5 ? 4_000 * MS : times.nextBoolean() ? 300 * MS : 1_200 * MS;
+    }
+
+    private static Random times(long seed) {
+        return new Random(new Random(~seed).nextLong()); // neighbouring seeds begin alike
+    }
+
+    /** Whether leaders are to be outlived, which takes lives in which little else happens. */
+    static boolean outlives(long seed) {
+        return times(seed).nextInt(8) == OUTLIVES;
     }
 
     /** In each life all servers lose power once; everything else is chance. */
     void begin() {
         world.later(600 * MS + times.nextInt(600) * MS, () -> numbered(random -> losePower(random, 0)));
         next();
+        if (world.returns) {
+            nextReturn();
+        }
     }
 
     // --- what goes wrong just when something happens
@@ -129,6 +142,52 @@ final class Faults {
             });
         }
         return late[0];
+    }
+
+    /**
+     * Those who are about to leave the membership lose power, before they may have it on disk, and the leader is cut
+     * off; or they are divided from the others, before they may know whether it is committed.
+     */
+    void leaving(Node leader, Set<Long> servers) {
+        int kind = times.nextInt(4);
+        if (kind < 2 && world.time() < until) {
+            numbered(random -> {
+                world.count(kind == 0 ? Count.CRASH_BEFORE_LEAVING : Count.CUT_OFF_BEFORE_LEAVING);
+                world.later(between(random, 0, 60), () -> {
+                    if (kind == 0) {
+                        servers.forEach(server -> world.nodes.get(server.intValue()).restart(true));
+                        cutOff(random, leader);
+                    } else {
+                        network.divide(servers, true);
+                        world.later(between(random, 300, 1_500), () -> network.divide(servers, false));
+                    }
+                });
+            });
+        }
+    }
+
+    private void nextReturn() {
+        long delay = 50 * MS + (long) (times.nextDouble() * 300 * MS);
+        if (world.time() + delay < until) {
+            world.later(delay, () -> {
+                numbered(random -> returnSlowly(random, reader(random, world.nodes.get(0))));
+                nextReturn();
+            });
+        }
+    }
+
+    /** A reader loses its connection, or its memory, and is back at once with much to apply. */
+    private void returnSlowly(Random random, Node server) {
+        world.count(Count.SLOW_RETURN);
+        server.slowDown(between(random, 30, 95));
+        boolean restarts = random.nextBoolean();
+        world.later(between(random, 0, 60), () -> {
+            if (restarts) {
+                server.restart(true);
+            } else {
+                server.receive(server::breakOff);
+            }
+        });
     }
 
     private void follow(boolean wanted, Node leader) {

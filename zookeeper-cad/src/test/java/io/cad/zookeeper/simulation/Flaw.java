@@ -21,6 +21,20 @@ public enum Flaw {
     VOTE_WITHOUT_A_MAJORITY,
     /** The promise of an epoch is not written to the disk. */
     PROMISE_NOT_DURABLE,
+    /** Whoever has promised a newer epoch still joins a leader of an older one. */
+    PROMISE_NOT_ONE_WAY,
+    /** A promise comes with the recorded epoch of the server, but not with its last entry. */
+    FALSE_KEY_WITH_A_PROMISE,
+    /** Who is elected is decided by the membership that is known committed, not by the next one in the log as well. */
+    VOTE_BY_COMMITTED_MEMBERSHIP,
+    /** The memberships in the log are forgotten at a restart. */
+    MEMBERSHIP_FORGOTTEN_AT_RESTART,
     /** A held reply leaves in a later epoch. */
-    HELD_REPLY_OUTLIVES_THE_ROLE
+    HELD_REPLY_OUTLIVES_THE_ROLE,
+    /** A leader that starts again goes on in its epoch, without an election. */
+    SAME_LEADER_GOES_ON,
+    /** A snapshot is published whatever it holds. */
+    SNAPSHOT_BEFORE_DURABLE,
+    /** The event of a watch leaves when the change is applied. */
+    WATCH_EVENT_BEFORE_DURABLE
 }

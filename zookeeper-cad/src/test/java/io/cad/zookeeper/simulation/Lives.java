@@ -8,7 +8,6 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.zookeeper.server.persistence.FilePadding;
@@ -51,7 +50,7 @@ final class Lives implements AutoCloseable {
     }
 
     /** Synchronized, so that nothing is swept away from under a life, and nothing comes after. */
-    synchronized Map<Simulation.Count, Long> live(long seed, Cores cores, Set<Flaw> flaws, boolean checks, Set<Integer> skipped) {
+    synchronized Simulation live(long seed, Cores cores, Set<Flaw> flaws, boolean checks, Set<Integer> skipped) {
         if (swept) {
             throw new IllegalStateException("the process ends");
         }
@@ -59,7 +58,7 @@ final class Lives implements AutoCloseable {
         try {
             Simulation life = new Simulation(seed, directory, cores, flaws, checks, skipped);
             life.run();
-            return life.counts();
+            return life;
         } finally {
             if (Files.exists(directory)) {
                 PowerLossDisk.delete(directory);

@@ -2,6 +2,7 @@
 package io.cad.zookeeper.simulation;
 
 import java.util.Random;
+import java.util.Set;
 
 /** Messages between servers are late, lost, doubled or overtaken; links are cut in one or both directions. */
 final class Network {
@@ -42,6 +43,17 @@ final class Network {
             if (other != victim) {
                 cut[victim][other] = direction == 2 ? cut[victim][other] : value;
                 cut[other][victim] = direction == 1 ? cut[other][victim] : value;
+            }
+        }
+    }
+
+    /** Nothing goes from these to the others or back. */
+    void divide(Set<Long> some, boolean value) {
+        for (int one = 0; one < cut.length; one++) {
+            for (int other = 0; other < cut.length; other++) {
+                if (some.contains((long) one) != some.contains((long) other)) {
+                    cut[one][other] = value;
+                }
             }
         }
     }

@@ -6,6 +6,7 @@ import io.cad.jepsen.checker.Operation.Kind;
 import io.cad.zookeeper.core.FollowerCore;
 import io.cad.zookeeper.core.Indices;
 import io.cad.zookeeper.core.InvariantViolation;
+import io.cad.zookeeper.core.Quorum;
 import io.cad.zookeeper.lease.Heartbeat;
 import io.cad.zookeeper.lease.HeartbeatAnswer;
 import io.cad.zookeeper.lease.LeaseSettings;
@@ -40,6 +41,8 @@ final class Node implements PeerLease.Shell, Storage.Owner {
     // On the disk, beside what the storage holds.
     private long recordedPromise;
     private long incarnation;
+    /** The last epoch that it led. */
+    private long led;
 
     // The process.
     boolean up;
@@ -52,6 +55,9 @@ final class Node implements PeerLease.Shell, Storage.Owner {
     Entry last;
     Entry applied;
     Entry synced;
+    /** Index of the newest membership that this process knows committed. */
+    long committedMembership;
+    private long recoveredMembership;
     long promisedEpoch;
     long recordedEpoch;
     PeerLease lease;
@@ -86,6 +92,10 @@ final class Node implements PeerLease.Shell, Storage.Owner {
         return machine.wall();
     }
 
+    int itemsListed() {
+        return world.itemsListed;
+    }
+
     // --- machine and process
 
     void changeRate() {
@@ -114,11 +124,13 @@ final class Node implements PeerLease.Shell, Storage.Owner {
                 + Long.toHexString(Entry.index(recovered)));
         inMemory(recovered);
         synced = recovered;
+        committedMembership = 0;
+        recoveredMembership = Entry.index(Entry.membershipOf(recovered));
         promisedEpoch = storage.acceptedEpoch();
         recordedEpoch = storage.currentEpoch();
         lease = new PeerLease(settings, world.leases, incarnation, promisedEpoch, recordedPromise, machine, this);
         attempt = 0;
-        slowApply = 0;
+        slowApply = world.returns ? slowApply : 0;
         syncing = false;
         syncInterval = world.chance(2) ? 40 * MS : world.between(60 * MS, 900 * MS);
         patience = world.between(12 * settings.heartbeat(), 80 * settings.heartbeat());
@@ -126,7 +138,8 @@ final class Node implements PeerLease.Shell, Storage.Owner {
         after(world.between(0, 10 * MS), this::tick);
         after(world.between(5 * MS, 60 * MS), this::syncInBackground);
         after(world.between(100 * MS, 900 * MS), this::snapshot);
-        after(world.between(2 * MS, 120 * MS), this::elect);
+        boolean goesOn = world.has(Flaw.SAME_LEADER_GOES_ON) && led > 0 && led == promisedEpoch && led == recordedEpoch;
+        after(world.between(2 * MS, 120 * MS), goesOn ? this::lead : this::elect);
     }
 
     /** The tree was read from the files: it must be what that history made. */
@@ -294,7 +307,8 @@ final class Node implements PeerLease.Shell, Storage.Owner {
 
     @Override
     public boolean awaitDurable(long index) {
-        boolean durable = serving() != null && serving().durable() >= index;
+        boolean durable = serving() != null && serving().durable() >= index
+                || world.has(Flaw.SNAPSHOT_BEFORE_DURABLE);
         world.count(durable ? Count.SNAPSHOT : Count.SNAPSHOT_DROPPED);
         return durable;
     }
@@ -313,6 +327,17 @@ final class Node implements PeerLease.Shell, Storage.Owner {
         for (int i = entries.size() - 1; i >= 0; i--) {
             storage.apply(entries.get(i), serving().index);
             applied = entries.get(i);
+            notifyWatchers(applied, serving());
+        }
+    }
+
+    private void notifyWatchers(Entry entry, Serving serving) {
+        for (Client.Watch watch : serving.watchers(entry.path)) {
+            world.count(Count.WATCH_EVENT);
+            serving.reply(watch.client(), world.has(Flaw.WATCH_EVENT_BEFORE_DURABLE) ? Indices.NONE : entry.index, () -> {
+                world.shown(this, serving, entry);
+                watch.fired(entry);
+            }, now());
         }
     }
 
@@ -386,6 +411,10 @@ final class Node implements PeerLease.Shell, Storage.Owner {
         if (role != Role.LOOKING) {
             return;
         }
+        if (!votes(id)) {
+            after(world.between(20 * MS, 100 * MS), this::elect); // until then it may have become a voter
+            return;
+        }
         role = Role.CANDIDATE;
         long newEpoch = world.newEpoch(promisedEpoch);
         long owed = makePromise(newEpoch);
@@ -397,7 +426,7 @@ final class Node implements PeerLease.Shell, Storage.Owner {
             return;
         }
         for (Node other : world.nodes) {
-            if (other != this) {
+            if (other != this && votes(other.id)) {
                 world.send(this, other, () -> other.asked(mine));
             }
         }
@@ -411,9 +440,33 @@ final class Node implements PeerLease.Shell, Storage.Owner {
     private void asked(Office candidate) {
         if (role == Role.LOOKING && candidate.epoch > promisedEpoch) {
             byte[] statement = statement(makePromise(candidate.epoch));
-            History its = history();
+            boolean isTrue = !world.has(Flaw.FALSE_KEY_WITH_A_PROMISE);
+            History its = isTrue ? history() : new History(recordedEpoch, Indices.NONE);
             world.send(this, candidate.leader, () -> candidate.leader.promised(candidate, id, statement, its));
             world.faults.promised(this, candidate.leader);
+        }
+    }
+
+    /** Those that bind this server, by its log and what it knows committed. */
+    List<Quorum> memberships() {
+        boolean forgotten = world.has(Flaw.MEMBERSHIP_FORGOTTEN_AT_RESTART) && committedMembership == 0
+                && Entry.index(Entry.membershipOf(last)) <= recoveredMembership;
+        return forgotten ? List.of(world.memberships.of(null)) : world.memberships.binding(last, committedMembership);
+    }
+
+    /** Those whose quorums elect this server. */
+    List<Quorum> electorates() {
+        List<Quorum> all = memberships();
+        return world.has(Flaw.VOTE_BY_COMMITTED_MEMBERSHIP) ? all.subList(0, 1) : all;
+    }
+
+    private boolean votes(long server) {
+        return memberships().stream().anyMatch(one -> one.votes(server));
+    }
+
+    void changeMembership() {
+        if (office != null) {
+            office.changeMembership();
         }
     }
 
@@ -435,13 +488,25 @@ final class Node implements PeerLease.Shell, Storage.Owner {
             return;
         }
         mine.leadership.promised(server, EpochAck.read(statement).owed);
-        if (mine.candidacy.isElected(List.of(world.quorum))) {
+        if (mine.candidacy.isElected(electorates())) {
             candidacy = null;
-            role = Role.LEADING;
-            epoch = mine.epoch;
-            mine.begin();
-            office = begin(mine);
-            mine.takeOffice();
+            lead(mine);
+        }
+    }
+
+    private void lead(Office mine) {
+        role = Role.LEADING;
+        epoch = mine.epoch;
+        led = epoch;
+        mine.begin();
+        office = begin(mine);
+        mine.takeOffice();
+    }
+
+    /** As a wrong server does it. */
+    private void lead() {
+        if (role == Role.LOOKING) {
+            lead(new Office(world, this, led, history()));
         }
     }
 
@@ -449,7 +514,7 @@ final class Node implements PeerLease.Shell, Storage.Owner {
         if (role != Role.LOOKING) {
             return;
         }
-        if (promisedEpoch > other.epoch) {
+        if (promisedEpoch > other.epoch && !world.has(Flaw.PROMISE_NOT_ONE_WAY)) {
             world.send(this, other.leader, () -> {
                 if (other.leader.office == other && world.chance(4)) {
                     other.leader.look(); // a server that is locked out needs a new epoch
@@ -485,7 +550,7 @@ final class Node implements PeerLease.Shell, Storage.Owner {
     void synchronise(Office leader, byte[] welcome, Hello toWhom, Entry end, Entry committed, byte[] state) {
         // A connection ends with its process: the next one, whose attempts begin anew, gets nothing of it.
         if (role != Role.JOINING || toWhom.incarnation != incarnation || toWhom.attempt != attempt
-                || promisedEpoch != leader.epoch) {
+                || promisedEpoch != leader.epoch && !world.has(Flaw.PROMISE_NOT_ONE_WAY)) {
             return;
         }
         Hello welcomed = Hello.read(welcome, Hello.LEADER_INFO_LENGTH);
@@ -561,6 +626,9 @@ final class Node implements PeerLease.Shell, Storage.Owner {
         if (!follows(leader, itsConnection)) {
             return;
         }
+        if (world.memberships.isObserver(id)) {
+            heardAt = now(); // it gets no heartbeats
+        }
         if (Entry.length(end) > Entry.length(last)) {
             appendUpTo(end);
             following.link.appended(end.index);
@@ -576,6 +644,7 @@ final class Node implements PeerLease.Shell, Storage.Owner {
             Runnable step = () -> {
                 if (following == mine && Entry.length(committed) > Entry.length(applied)) {
                     apply(committed);
+                    committedMembership = Math.max(committedMembership, Entry.index(Entry.membershipOf(committed)));
                     mine.link.applied(committed.index);
                 }
             };
@@ -754,6 +823,9 @@ final class Node implements PeerLease.Shell, Storage.Owner {
         Facts facts = node == null ? Facts.absent(null)
                 : Facts.present(Storage.value(node), Client.indexOf(node.stat.getMzxid()), node.stat.getVersion(),
                         Client.indexOf(node.stat.getCzxid()));
+        if (world.watches) {
+            serving.watch(op.watch());
+        }
         Entry shown = Entry.of(applied, op.path);
         if (serving.reply(op.client(), required, () -> {
             world.shown(this, serving, shown);

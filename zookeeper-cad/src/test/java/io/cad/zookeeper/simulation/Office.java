@@ -2,6 +2,8 @@
 package io.cad.zookeeper.simulation;
 
 import io.cad.zookeeper.core.Indices;
+import io.cad.zookeeper.core.Quorum;
+import io.cad.zookeeper.core.VectorQuorum;
 import io.cad.zookeeper.lease.ActiveSet;
 import io.cad.zookeeper.lease.ActiveSetRules;
 import io.cad.zookeeper.lease.Heartbeat;
@@ -13,9 +15,13 @@ import io.cad.zookeeper.node.Leadership;
 import io.cad.zookeeper.simulation.Simulation.Count;
 import io.cad.zookeeper.wire.EpochAck;
 import io.cad.zookeeper.wire.Hello;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /** One server as leader of one epoch, around the real accounting, leader lease and active set. */
 final class Office extends Serving implements Leadership.Shell {
@@ -34,6 +40,11 @@ final class Office extends Serving implements Leadership.Shell {
     private long connections;
     private long counter;
     private long lostSince;
+    /** The history that the office began with, committed when the epoch is established. */
+    private Entry initial;
+    private boolean initialCommitted;
+    /** The newest heartbeat sent when the last membership was appended. */
+    private long membershipAppended;
 
     Office(Simulation world, Node leader, long epoch, History history) {
         super(leader, world.cores, Entry.index(leader.last));
@@ -41,7 +52,7 @@ final class Office extends Serving implements Leadership.Shell {
         this.leader = leader;
         this.epoch = epoch;
         leadership = new Leadership(leader.settings, world.leases, 3_600_000 * MS, epoch, leader.id, leader.lease,
-                leader.machine, List.of(world.quorum));
+                leader.machine, leader.electorates());
         candidacy = new Candidacy(leader.id, history);
     }
 
@@ -49,7 +60,9 @@ final class Office extends Serving implements Leadership.Shell {
     void begin() {
         int max = world.chance(4) ? 2 : Integer.MAX_VALUE;
         ActiveSetRules rules = new ActiveSetRules(max, List.of(), 100 * MS, 200 * MS);
-        leadership.begin(world.cores::leader, rules, List.of(world.quorum), this);
+        initial = leader.last;
+        counter = Indices.epoch(Entry.index(initial)) == epoch ? Indices.counter(initial.index) : 0;
+        leadership.begin(world.cores::leader, rules, leader.memberships(), this);
     }
 
     private boolean isOver() {
@@ -117,7 +130,8 @@ final class Office extends Serving implements Leadership.Shell {
         }
         Hello hello = Hello.read(info, Hello.LEARNER_INFO_LENGTH);
         long connection = epoch * 1_000 + connections++;
-        if (!leadership.connected(connection, server.id, hello.hasLeases(), hello.incarnation, hello.attempt)) {
+        boolean hasLeases = hello.hasLeases() && !world.memberships.isObserver(server.id);
+        if (!leadership.connected(connection, server.id, hasLeases, hello.incarnation, hello.attempt)) {
             world.count(Count.STALE_HELLO);
             return;
         }
@@ -185,21 +199,48 @@ final class Office extends Serving implements Leadership.Shell {
             op.refused();
             return;
         }
-        Entry entry = world.entry(Indices.of(epoch, ++counter), leader.last, op.path, op.value);
+        Entry entry = append(op.path, op.value);
+        waiting.put(entry.index, op);
+        links.forEach(this::replicate);
+        commit();
+    }
+
+    private Entry append(String path, String value) {
+        Entry entry = world.entry(Indices.of(epoch, ++counter), leader.last, path, value);
         leader.last = entry;
         leader.storage.append(entry);
         leadership.appended(entry.index);
         if (world.has(Flaw.UNSYNCED_COUNTS)) {
             leadership.persisted(entry.index);
         }
-        waiting.put(entry.index, op);
+        return entry;
+    }
+
+    /** One change at a time (rule E9). */
+    void changeMembership() {
+        if (isOver() || !initialCommitted || leader.memberships().size() > 1) {
+            return;
+        }
+        VectorQuorum before = world.memberships.of(Entry.membershipOf(leader.last));
+        Entry entry = append(Memberships.PATH, world.memberships.another(leader.id));
+        leadership.membershipChanged(leader.memberships());
+        membershipAppended = leadership.lastSent();
+        Set<Long> leaving = new TreeSet<>(before.voters());
+        leaving.removeAll(world.memberships.of(entry).voters());
+        world.faults.leaving(leader, leaving);
         links.forEach(this::replicate);
-        commit();
     }
 
     /** What a quorum has in memory, in async mode what the leader has while its lease holds, is committed. */
     private void commit() {
-        if (!leadership.isEstablished() || leader.applied == leader.last) {
+        if (!leadership.isEstablished()) {
+            return;
+        }
+        if (!initialCommitted) {
+            initialCommitted = true;
+            membershipsCommitted(initial);
+        }
+        if (leader.applied == leader.last) {
             return;
         }
         Entry upTo;
@@ -208,15 +249,15 @@ final class Office extends Serving implements Leadership.Shell {
         } else if (world.async && leadership.holds()) {
             upTo = leader.last;
         } else {
-            int[] lengths = links.keySet().stream().mapToInt(one -> appended.getOrDefault(one, 0)).sorted().toArray();
-            int needed = world.nodes.size() / 2;
-            upTo = lengths.length < needed ? null : Entry.cut(leader.last, lengths[lengths.length - needed]);
+            upTo = heldByQuorums();
         }
+        upTo = unlessMembershipWaits(upTo);
         if (Entry.length(upTo) <= Entry.length(leader.applied)) {
             return;
         }
         leader.apply(upTo);
         leadership.applied(upTo.index);
+        membershipsCommitted(upTo);
         for (var pending = waiting.entrySet().iterator(); pending.hasNext();) {
             Map.Entry<Long, Client.Op> one = pending.next();
             if (one.getKey() <= upTo.index) {
@@ -226,6 +267,45 @@ final class Office extends Serving implements Leadership.Shell {
             }
         }
         links.forEach(this::replicate);
+    }
+
+    /** The longest history that quorums have in memory, the leader among them. */
+    private Entry heldByQuorums() {
+        List<Integer> lengths = new ArrayList<>(List.of(Entry.length(leader.last)));
+        links.keySet().forEach(one -> lengths.add(appended.getOrDefault(one, 0)));
+        lengths.sort(Comparator.reverseOrder());
+        for (int length : lengths) {
+            Set<Long> holders = new TreeSet<>(Set.of((long) leader.id));
+            links.forEach((connection, server) -> {
+                if (appended.getOrDefault(connection, 0) >= length) {
+                    holders.add((long) server.id);
+                }
+            });
+            if (Quorum.ofEach(leader.memberships(), holders)) {
+                return Entry.cut(leader.last, length);
+            }
+        }
+        return null;
+    }
+
+    /** A membership waits for disks and for answers to later heartbeats, and what follows waits for it (rule E9). */
+    private Entry unlessMembershipWaits(Entry upTo) {
+        Entry membership = Entry.membershipOf(upTo);
+        if (membership == null || membership.index <= leader.committedMembership) {
+            return upTo;
+        }
+        boolean may = leadership.quorumPersisted() >= membership.index
+                && leadership.answeredByQuorums() > membershipAppended;
+        return may ? membership : membership.previous;
+    }
+
+    private void membershipsCommitted(Entry upTo) {
+        Entry membership = Entry.membershipOf(upTo);
+        if (membership != null && membership.index > leader.committedMembership) {
+            leader.committedMembership = membership.index;
+            leadership.membershipChanged(leader.memberships());
+            world.count(Count.MEMBERSHIP);
+        }
     }
 
     // --- actions of the leadership

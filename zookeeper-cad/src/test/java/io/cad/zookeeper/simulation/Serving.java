@@ -5,7 +5,9 @@ import io.cad.zookeeper.core.Cores;
 import io.cad.zookeeper.core.ReplyQueue;
 import io.cad.zookeeper.index.StateIndex;
 import io.cad.zookeeper.node.LeaseGate;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -21,6 +23,7 @@ abstract class Serving {
     private final Cores cores;
     private final Map<Integer, ReplyQueue<String>> queues = new TreeMap<>();
     private final Map<String, Held> held = new HashMap<>();
+    private final Map<String, List<Client.Watch>> watches = new HashMap<>();
     private long names;
 
     /** @param barrier last entry of the log */
@@ -29,7 +32,7 @@ abstract class Serving {
         long wait = server.settings.heartbeat();
         this.gate = new LeaseGate<>(server::mayServe, server.now() + wait, wait, wait, op -> server.execute(op, this),
                 server::refuse, server::now);
-        this.index = new StateIndex(cores.dirty(1_000, barrier), barrier);
+        this.index = new StateIndex(cores.dirty(server.itemsListed(), barrier), barrier);
     }
 
     abstract long durable();
@@ -60,8 +63,19 @@ abstract class Serving {
         }
     }
 
+    void watch(Client.Watch watch) {
+        watches.computeIfAbsent(watch.path(), any -> new ArrayList<>()).add(watch);
+    }
+
+    /** Those who wait for a change of the item; each of them is told once. */
+    List<Client.Watch> watchers(String path) {
+        List<Client.Watch> all = watches.remove(path);
+        return all == null ? List.of() : all;
+    }
+
     /** The role is over, and so is everything that it held. */
     void discard() {
+        watches.clear();
         gate.discard();
         queues.values().forEach(ReplyQueue::discard);
         held.clear();

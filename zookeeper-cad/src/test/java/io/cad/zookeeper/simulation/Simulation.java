@@ -14,6 +14,7 @@ import io.cad.zookeeper.core.Indices;
 import io.cad.zookeeper.core.Quorum;
 import io.cad.zookeeper.lease.LeaseSettings;
 import io.cad.zookeeper.lease.Leases;
+import io.cad.zookeeper.simulation.Memberships.Kind;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumMap;
@@ -25,6 +26,7 @@ import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.IntFunction;
+import java.util.stream.Collectors;
 
 /**
  * A few seconds in the life of three or five servers and their clients: the real core, the real leases, the real log,
@@ -42,7 +44,8 @@ final class Simulation implements Runnable {
         SNAPSHOT_DROPPED, HELD_REPLY, GRANTED_READ, LEADER_READ, REFUSED_READ, EXPIRED_LEASE, FLUSH_REQUEST,
         FLUSH_ROUND, ADMISSION, REMOVAL_LEFT, REMOVAL_SILENT, REMOVAL_RECONNECTED, SUSPENSION, PROMISE_WAIT,
         STALE_HELLO, LARGER_PROMISE, CRASH_AFTER_PROMISE, CRASH_AFTER_JOINING, CUT_OFF_IN_OFFICE, OUTLIVED,
-        OUTLIVED_TWICE, LATE_HELLO
+        OUTLIVED_TWICE, LATE_HELLO, UNEQUAL_VOTES, MEMBERSHIP, CRASH_BEFORE_LEAVING,
+        CUT_OFF_BEFORE_LEAVING, SLOW_RETURN, WATCH_EVENT
     }
 
     /** What clients recorded contradicts the promise. */
@@ -56,6 +59,11 @@ final class Simulation implements Runnable {
 
     static final long MS = 1_000_000;
     static final int CLIENTS = 10;
+    /** Processes from here on are watches. */
+    private static final long WATCHERS = 1L << 40;
+    /** What is drawn from it leaves alone what is drawn for the rest. */
+    private static final long OTHER = 1L << 40;
+    private static final int PLAIN = 48;
     private static final int LEAST_OPERATIONS = 200;
     private static final int MOST_EVENTS = 500_000;
     private static final int ITEMS = 6;
@@ -72,7 +80,13 @@ final class Simulation implements Runnable {
     final Leases leases;
     final List<Node> nodes = new ArrayList<>();
     final List<String> paths = new ArrayList<>();
-    final Quorum quorum;
+    final Memberships memberships;
+    /** How many items that are not durable a server lists, in some lives fewer than there are. */
+    final int itemsListed;
+    /** Readers that apply late come back at once, again and again. */
+    final boolean returns;
+    /** Each read leaves a watch. */
+    final boolean watches;
     final boolean async;
     /** As in the records of a handshake. */
     final Mode mode;
@@ -92,6 +106,8 @@ final class Simulation implements Runnable {
     private long order;
     private long epochs;
     private int recorded;
+    private long watchers;
+    private long trace;
     /** The longest history that was ever durable. */
     private Entry durable;
     /** As much of it as each epoch had made durable. */
@@ -110,18 +126,20 @@ final class Simulation implements Runnable {
         this.leases = cores.leases();
         this.flaws = flaws;
         this.checks = checks;
-        int size = random.nextInt(3) == 0 ? 5 : 3;
-        quorum = new Quorum() {
-            @Override
-            public boolean votes(long server) {
-                return server < size;
-            }
-
-            @Override
-            public boolean containsQuorum(Set<Long> some) {
-                return some.size() > size / 2;
-            }
+        boolean five = random.nextInt(3) == 0;
+        Random other = new Random(new Random(seed + OTHER).nextLong());
+        int kind = Faults.outlives(seed) ? PLAIN : other.nextInt(PLAIN);
+        Kind votes = switch (kind) {
+            case 0, 1 -> Kind.UNEQUAL;
+            case 2, 3 -> Kind.OBSERVERS;
+            case 4, 5, 6 -> Kind.CHANGE;
+            default -> Kind.EQUAL;
         };
+        itemsListed = kind == 7 ? 3 : 1_000;
+        returns = kind == 8 || kind == 9;
+        watches = kind == 10 || kind == 12;
+        int size = five || votes != Kind.EQUAL ? 5 : 3;
+        memberships = new Memberships(votes, size, other);
         async = random.nextBoolean();
         mode = new Mode(Durability.CAD, async ? Replication.ASYNC : Replication.SYNC, Reads.ACTIVE_SET);
         network = new Network(size, random, this::later);
@@ -152,12 +170,17 @@ final class Simulation implements Runnable {
                 later(between(0, 20 * MS), client::next);
             }
             faults.begin();
+            count(Count.UNEQUAL_VOTES, memberships.isKind(Kind.UNEQUAL) ? 1 : 0);
+            if (memberships.isKind(Kind.CHANGE)) {
+                later(between(200 * MS, 600 * MS), this::changeMembership);
+            }
             while (time < end || recorded < LEAST_OPERATIONS && time < 4 * end) {
                 if (order > MOST_EVENTS || events.size() > MOST_EVENTS / 10) {
                     throw new IllegalStateException("a life of too many events, " + events.size() + " to come");
                 }
                 Event event = events.remove();
                 time = event.time;
+                trace = 31 * trace + time;
                 event.action.run();
                 if (checks) {
                     check();
@@ -167,6 +190,15 @@ final class Simulation implements Runnable {
             nodes.forEach(Node::close);
         }
         judge();
+    }
+
+    private void changeMembership() {
+        later(between(50 * MS, 500 * MS), this::changeMembership);
+        List<Node> leaders = nodes.stream().filter(node -> node.up && node.office != null).toList();
+        if (!leaders.isEmpty()) {
+            Node leader = leaders.get(random.nextInt(leaders.size()));
+            leader.receive(leader::changeMembership);
+        }
     }
 
     private void judge() {
@@ -184,6 +216,11 @@ final class Simulation implements Runnable {
 
     Map<Count, Long> counts() {
         return counts;
+    }
+
+    /** Equal for two lives in which the same happened at the same times, unequal for others; in one JVM only. */
+    long trace() {
+        return trace;
     }
 
     // --- time and chance
@@ -233,9 +270,16 @@ final class Simulation implements Runnable {
     }
 
     void record(String path, IntFunction<Operation> operation) {
-        history.add(operation.apply(history.key(path)));
+        Operation recording = operation.apply(history.key(path));
+        history.add(recording);
+        trace = 31 * trace + recording.hashCode();
         recorded++;
         count(Count.OPERATION);
+    }
+
+    /** A process for one event of a watch. */
+    long watcher() {
+        return WATCHERS + watchers++;
     }
 
     long newEpoch(long promised) {
@@ -285,9 +329,12 @@ final class Simulation implements Runnable {
     /** What servers have synced has changed, or what is durable. */
     void synced() {
         if (checks) {
-            long holders = nodes.stream().filter(node -> Entry.isPrefix(durable, node.synced)).count();
-            require(holders > nodes.size() / 2, "DurableImpliesPersistedByQuorum: "
-                    + Long.toHexString(Entry.index(durable)) + " is on " + holders + " disks");
+            Set<Long> holders = nodes.stream().filter(node -> Entry.isPrefix(durable, node.synced))
+                    .map(node -> (long) node.id).collect(Collectors.toSet());
+            // A membership that is durable was so by the one before, too.
+            require(Quorum.ofEach(List.of(memberships.of(Entry.membershipOf(durable))), holders),
+                    "DurableImpliesPersistedByQuorum: " + Long.toHexString(Entry.index(durable))
+                    + " is on the disks of " + holders);
         }
     }
 

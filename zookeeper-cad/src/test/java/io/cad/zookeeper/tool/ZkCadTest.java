@@ -17,6 +17,8 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.zookeeper.server.DataTree;
@@ -70,6 +72,51 @@ class ZkCadTest {
             files.append(LogFiles.txn(at(counter)));
         }
         files.commit();
+    }
+
+    private void separateLog() throws IOException {
+        Store.forget(directory);
+        Files.createDirectories(temp.resolve("data"));
+        Files.move(temp.resolve("version-2"), temp.resolve("data/version-2"));
+        Files.createDirectories(temp.resolve("log/version-2"));
+        for (File log : temp.resolve("data/version-2").toFile().listFiles((dir, name) -> name.startsWith("log."))) {
+            Files.move(log.toPath(), temp.resolve("log/version-2").resolve(log.getName()));
+        }
+        Files.move(temp.resolve("cad"), temp.resolve("log/cad"));
+    }
+
+    private int check(Path... directories) {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        PrintStream out = new PrintStream(bytes, true, StandardCharsets.UTF_8);
+        List<String> words = new ArrayList<>(List.of("log", "check"));
+        for (Path path : directories) {
+            words.add(path.toString());
+        }
+        int code = ZkCad.run(words.toArray(new String[0]), out, out);
+        said = bytes.toString(StandardCharsets.UTF_8);
+        return code;
+    }
+
+    /** The wrong way round there would be no log, which looks sound. */
+    @Test
+    void directoriesTheWrongWayRoundAreNamed() throws IOException {
+        separateLog();
+        assertEquals(0, check(temp.resolve("data"), temp.resolve("log")), () -> said);
+        assertTrue(said.contains("sound: the history ends at 1:20"), said);
+        assertEquals(255, check(temp.resolve("log"), temp.resolve("data")), () -> said);
+        assertTrue(said.contains("name the dataDir first"), said);
+    }
+
+    /** An exception that nobody caught would end with 1, which means corrupt. */
+    @Test
+    void whatCannotBeReadIsAFailureAndNotCorrupt() throws IOException {
+        File segments = new File(Store.sideDirectory(directory), Store.SEGMENTS);
+        Files.writeString(segments.toPath(), "log.100000001 twenty\n");
+        Map<String, String> before = LogFiles.contents(temp.toFile());
+        assertEquals(255, run("check"), () -> said);
+        assertTrue(said.contains("Cannot read " + segments), said);
+        assertEquals(255, run("repair"), () -> said);
+        assertEquals(before, LogFiles.contents(temp.toFile()));
     }
 
     /** What upstream's files say, of whatever server. */
@@ -206,7 +253,14 @@ class ZkCadTest {
     @Test
     void wrongArgumentsAreNamed() {
         assertEquals(254, run("mend"));
+        assertEquals(254, ZkCad.run(new String[] {"log", "mend", "nowhere"}, System.out, System.err), "whatever it is for");
+        assertEquals(254, ZkCad.run(new String[] {"log"}, System.out, System.err));
+        assertEquals(254, ZkCad.run(new String[] {}, System.out, System.err));
         assertEquals(254, run("show", "--from", "yesterday"));
+        assertEquals(254, run("repair", "--forstock"), "a misspelt option is no directory");
+        assertTrue(said.contains("no option --forstock"), said);
+        assertEquals(254, run("check", "--for-stock"), "an option that would be ignored");
+        assertEquals(254, run("check", "elsewhere", "nowhere"));
         assertEquals(254, ZkCad.run(new String[] {"log", "check"}, System.out, System.err));
         assertEquals(255, ZkCad.run(new String[] {"log", "check", temp.resolve("nothing").toString()}, System.out,
             System.err));

@@ -45,4 +45,9 @@ public class QuorumPeerConfigBuilder {
         }
         return properties;
     }
+
+    /** Whether a standalone server has become one. */
+    static boolean isEnsembleOfOne(Properties properties) {
+        return "false".equals(properties.getProperty("standaloneEnabled"));
+    }
 }

@@ -44,6 +44,25 @@ public final class ConfigurationOfOne {
         append(file, "standaloneEnabled=false");
     }
 
+    /**
+     * Completes the configuration of an embedded server, which upstream writes to a file when it makes the server.
+     *
+     * @param parent where the server's data may lie
+     * @return the same properties
+     */
+    public static Properties describe(Properties embedded, Path parent) throws IOException {
+        if (wanted) {
+            Path data = Files.createTempDirectory(parent, "ensemble-of-one");
+            Files.writeString(data.resolve("myid"), "1");
+            embedded.setProperty("dataDir", data.toString());
+            embedded.setProperty("initLimit", "10");
+            embedded.setProperty("syncLimit", "5");
+            embedded.setProperty("server.1", "127.0.0.1:" + PortAssignment.unique() + ":" + PortAssignment.unique());
+            embedded.setProperty("standaloneEnabled", "false");
+        }
+        return embedded;
+    }
+
     private static Properties load(Path file) throws IOException {
         Properties properties = new Properties();
         try (Reader reader = Files.newBufferedReader(file)) {

@@ -8,8 +8,8 @@ import java.net.InetSocketAddress;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.apache.zookeeper.PortAssignment;
+import org.apache.zookeeper.server.EphemeralType;
 import org.apache.zookeeper.server.NIOServerCnxnFactory;
-import org.apache.zookeeper.server.ServerCnxnFactory;
 import org.apache.zookeeper.server.ZooKeeperServer;
 import org.apache.zookeeper.server.ZooKeeperServerMain;
 import org.apache.zookeeper.server.persistence.FileTxnSnapLog;
@@ -37,17 +37,6 @@ public final class EnsembleOfOne extends NIOServerCnxnFactory {
 
     private QuorumPeer peer;
 
-    /** Makes every factory that a test creates without naming a class one of these, or no longer. */
-    static void use(boolean yes) {
-        String property = ServerCnxnFactory.ZOOKEEPER_SERVER_CNXN_FACTORY;
-        String name = EnsembleOfOne.class.getName();
-        if (yes && System.getProperty(property) == null) {
-            System.setProperty(property, name);
-        } else if (!yes && name.equals(System.getProperty(property))) {
-            System.clearProperty(property);
-        }
-    }
-
     @Override
     public void startup(ZooKeeperServer standalone, boolean startServer) throws IOException, InterruptedException {
         if (!startServer || calledByStandaloneMain()) {
@@ -59,6 +48,8 @@ public final class EnsembleOfOne extends NIOServerCnxnFactory {
         File snapDir = directories.getSnapDir().getParentFile();
         File logDir = directories.getDataLogDir().getParentFile();
         long id = serverId(standalone);
+        // A standalone server refuses a wrong one in its caller's thread, an ensemble in its own.
+        EphemeralType.validateServerId(id);
         QuorumServer self = new QuorumServer(
             id,
             new InetSocketAddress("127.0.0.1", PortAssignment.unique()),

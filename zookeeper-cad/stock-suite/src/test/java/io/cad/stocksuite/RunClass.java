@@ -12,6 +12,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
+import org.apache.zookeeper.server.ServerCnxnFactory;
 import org.junit.platform.engine.FilterResult;
 import org.junit.platform.engine.TestExecutionResult;
 import org.junit.platform.engine.discovery.DiscoverySelectors;
@@ -72,13 +73,27 @@ public final class RunClass implements TestExecutionListener {
     public void executionStarted(TestIdentifier test) {
         if (ensemble) {
             boolean one = !standalone.contains("*") && !standalone.contains(methodName(test));
-            EnsembleOfOne.use(one);
+            useEnsembles(one);
             ConfigurationOfOne.use(one);
         }
         if (test.isTest()) {
             shared += created() - createdBefore;
         }
         begun.put(test, new long[] {System.nanoTime(), created()});
+    }
+
+    /**
+     * Makes every factory that a test creates without naming a class an {@link EnsembleOfOne}, or no longer. Only names
+     * that class: ZooKeeper's classes that it extends read properties once, and a test may set those in {@code @BeforeAll}.
+     */
+    private static void useEnsembles(boolean yes) {
+        String property = ServerCnxnFactory.ZOOKEEPER_SERVER_CNXN_FACTORY;
+        String name = EnsembleOfOne.class.getName();
+        if (yes && System.getProperty(property) == null) {
+            System.setProperty(property, name);
+        } else if (!yes && name.equals(System.getProperty(property))) {
+            System.clearProperty(property);
+        }
     }
 
     @Override

@@ -10,6 +10,7 @@ import io.cad.zookeeper.metrics.CadMetrics;
 import io.cad.zookeeper.node.Candidacy;
 import io.cad.zookeeper.node.History;
 import io.cad.zookeeper.node.PeerLease;
+import io.cad.zookeeper.recovery.Rollback;
 import io.cad.zookeeper.role.LeaderLeases;
 import io.cad.zookeeper.role.LeaderRole;
 import io.cad.zookeeper.role.Role;
@@ -64,6 +65,8 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     private final PeerLease lease;
     /** What each server that promised this epoch owes to older ones, until its promise counts. */
     private final Map<Long, Long> owed = new ConcurrentHashMap<>();
+    /** Where the log of each learner ended when it came. */
+    private final Map<Long, Long> ends = new ConcurrentHashMap<>();
     private LeaderLeases leases;
     /** Guarded by upstream's lock of the election. */
     private Candidacy candidacy;
@@ -78,6 +81,9 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     private final Map<LearnerHandler, SendPace> paces = new ConcurrentHashMap<>();
     private volatile LeaderRole role;
     private volatile boolean draining;
+    private final Object resignation = new Object();
+    /** Guarded by {@link #resignation}; what comes after it, the next role's state, is left alone. */
+    private boolean resigned;
 
     /** The newest heartbeat that had been sent when the newest membership was appended. */
     private volatile long membershipAppended = NOT_YET;
@@ -233,6 +239,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
      */
     @Override
     public void waitForEpochAck(long id, StateSummary state) throws IOException, InterruptedException {
+        ends.put(id, state.getLastZxid());
         synchronized (electingFollowers) {
             if (candidacy == null) {
                 candidacy = new Candidacy(self.getMyId(), history(leaderStateSummary));
@@ -278,6 +285,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
 
     /** Learners find another leader at once, and upstream's loop ends the role when it looks at the server's state. */
     private void stepDown() {
+        resign();
         for (LearnerHandler handler : getLearners()) {
             handler.shutdown();
         }
@@ -287,7 +295,22 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
     @Override
     void shutdown(String reason) {
         leases().end();
+        resign();
         super.shutdown(reason);
+    }
+
+    /**
+     * Says to the election that this server leads no more. Upstream says so when the role has ended, and the role waits
+     * for its log: as long as the disk hangs, voters that look for a leader at different times would find this one, and
+     * each other as its followers. A reconfiguration has named the next leader already.
+     */
+    private void resign() {
+        synchronized (resignation) {
+            if (!resigned && !self.isReconfigStateChange()) {
+                self.setPeerState(QuorumPeer.ServerState.LOOKING);
+            }
+            resigned = true;
+        }
     }
 
     // ---- what learners report
@@ -363,6 +386,7 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
      */
     @Override
     void beforeSnapshotSync(LearnerHandler handler) throws IOException, InterruptedException {
+        sayWhatIsCommon(handler);
         LeaderRole current = role;
         if (current == null || !current.mode.acknowledgesBeforeDurable() || current.durable() == Indices.NONE) {
             return;
@@ -370,6 +394,17 @@ final class CadLeader extends Leader implements LeaderRole.Learners {
         if (!current.awaitDurable(current.applying())) {
             throw new IOException("The role ended while a snapshot for server " + handler.getSid() + " waited");
         }
+    }
+
+    /** A learner whose history is replaced cannot see by itself which of its changes that takes back. */
+    private void sayWhatIsCommon(LearnerHandler handler) throws IOException {
+        if (!capable.containsKey(handler)) {
+            return;
+        }
+        long common = Rollback.commonEnd(zk.getZKDatabase().getCommittedLog().stream().mapToLong(Proposal::getZxid),
+            zk.getTxnLogFactory().getDataLogDir(), ends.getOrDefault(handler.getSid(), Indices.NONE));
+        // Behind the tree, and before NEWLEADER, which makes the learner replace its history.
+        handler.queuePacket(Packets.common(epoch, common));
     }
 
     // ---- LeaderRole.Learners

@@ -79,6 +79,10 @@ final class LearnerLink implements FollowerRole.Link {
         return Store.of(learner.zk.getTxnLogFactory().getDataLogDir()).fullStateNeeded();
     }
 
+    private Store snapshots() {
+        return Store.of(learner.zk.getTxnLogFactory().getSnapDir());
+    }
+
     /** Sees every packet as it arrives. */
     void incoming(QuorumPacket packet) throws IOException {
         fuzzy.incoming(packet, learner.zk.getZKDatabase());
@@ -105,6 +109,11 @@ final class LearnerLink implements FollowerRole.Link {
                 earlyDurable = new QuorumPacket(packet.getType(), packet.getZxid(), packet.getData(), null);
             } else {
                 current.durableAnnounced(Packets.epoch(packet), packet.getZxid());
+            }
+            break;
+        case Packets.COMMON:
+            if (Packets.epoch(packet) == epoch) {
+                snapshots().commonHistory(packet.getZxid());
             }
             break;
         case Packets.HEARTBEAT:
@@ -156,6 +165,7 @@ final class LearnerLink implements FollowerRole.Link {
     /** Before the first step of the synchronisation. */
     void synchronising() {
         lease.synchronising();
+        snapshots().commonHistory(Long.MAX_VALUE);
     }
 
     // ---- the role

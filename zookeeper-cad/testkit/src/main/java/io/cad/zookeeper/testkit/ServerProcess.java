@@ -260,10 +260,27 @@ public final class ServerProcess implements AutoCloseable {
         return ending.exitStatus();
     }
 
-    /** SIGSTOP: the server answers nobody, and its sockets stay open. */
-    public synchronized void pause() throws IOException, InterruptedException {
+    /**
+     * SIGSTOP: the server answers nobody, and its sockets stay open. One of its threads takes the signal, when it gets
+     * a processor; until then the others go on, so this waits for all.
+     */
+    public synchronized void pause() throws IOException, InterruptedException, TimeoutException {
         signal("STOP");
+        Await.until("all threads of server " + id + " to stop", END_LIMIT, this::isStopped, () -> "see " + logFile());
         paused = true;
+    }
+
+    private boolean isStopped() throws IOException {
+        try (Stream<Path> threads = Files.list(Path.of("/proc", Long.toString(process.pid()), "task"))) {
+            for (Path thread : threads.toList()) {
+                String stat = Files.readString(thread.resolve("stat"));
+                // "TID (NAME) STATE ...", where the name may hold anything.
+                if (stat.charAt(stat.lastIndexOf(')') + 2) != 'T') {
+                    return false;
+                }
+            }
+        }
+        return true;
     }
 
     /** SIGCONT. */

@@ -57,16 +57,16 @@ public final class Trees {
         Map<String, String> tree = new TreeMap<>();
         ZooKeeper client = Clients.connect(server.connectString(), SESSION, SESSION);
         try {
-            sync(client);
+            again(() -> sync(client));
             Deque<String> open = new ArrayDeque<>(List.of("/"));
             while (!open.isEmpty()) {
                 String path = open.poll();
                 Stat stat = new Stat();
-                byte[] data = client.getData(path, false, stat);
+                byte[] data = again(() -> client.getData(path, false, stat));
                 tree.put(path, stat.getCzxid() + " " + stat.getMzxid() + " " + stat.getPzxid() + " " + stat.getVersion() + " "
                         + stat.getCversion() + " " + stat.getAversion() + " " + stat.getEphemeralOwner() + " "
                         + Arrays.hashCode(data));
-                for (String child : client.getChildren(path, false)) {
+                for (String child : again(() -> client.getChildren(path, false))) {
                     String below = (path.equals("/") ? "" : path) + "/" + child;
                     if (!below.equals(SYSTEM)) {
                         open.add(below);
@@ -79,7 +79,26 @@ public final class Trees {
         return tree;
     }
 
-    private static void sync(ZooKeeper client) throws InterruptedException, TimeoutException, KeeperException {
+    @FunctionalInterface
+    private interface Read<T> {
+        T now() throws KeeperException, InterruptedException, TimeoutException;
+    }
+
+    /** A server without a lease closes connections, also for a moment on a busy machine; a client comes back and asks again. */
+    private static <T> T again(Read<T> read) throws KeeperException, InterruptedException, TimeoutException {
+        long end = System.nanoTime() + SESSION.toNanos();
+        while (true) {
+            try {
+                return read.now();
+            } catch (KeeperException.ConnectionLossException e) {
+                if (System.nanoTime() - end >= 0) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private static Void sync(ZooKeeper client) throws InterruptedException, TimeoutException, KeeperException {
         CompletableFuture<Integer> reply = new CompletableFuture<>();
         client.sync("/", (code, path, context) -> reply.complete(code), null);
         try {
@@ -90,5 +109,6 @@ public final class Trees {
         } catch (ExecutionException e) {
             throw new IllegalStateException(e);
         }
+        return null;
     }
 }
