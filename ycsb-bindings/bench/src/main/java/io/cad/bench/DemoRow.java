@@ -85,7 +85,7 @@ record DemoRow(
             }
             text.append(out.toString().stripTrailing()).append('\n');
         }
-        text.append('\n');
+        text.append("\nReads that met R > D asked for what was not durable yet, and their replies waited until it was; modes that promise less do not look.\n\n");
         rows.forEach(row -> text.append(String.format("%-" + widths[0] + "s  %s%n", row.mode.label(), row.settings)));
         return text.toString();
     }

@@ -4,6 +4,8 @@ package io.cad.bench;
 import io.cad.zookeeper.testkit.ExitCode;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
+import java.util.stream.Collectors;
 
 /** What the rows of a demo prove, with the reasons. */
 record DemoVerdict(ExitCode code, List<String> reasons) {
@@ -38,6 +40,18 @@ record DemoVerdict(ExitCode code, List<String> reasons) {
             }
         }
         return new DemoVerdict(code, reasons);
+    }
+
+    /** The last line of a demo. */
+    String summary(List<DemoRow> rows) {
+        String word = code.name().toLowerCase(Locale.ROOT);
+        return code != ExitCode.HOLDS ? word + ", as said above"
+                : word + ": " + labels(rows, true) + " took back nothing that clients had read; " + labels(rows, false) + " did";
+    }
+
+    private static String labels(List<DemoRow> rows, boolean keep) {
+        return rows.stream().filter(row -> keep ? row.mode().keepsWhatWasRead() : !row.findings().readsHold())
+                .map(row -> row.mode().label()).collect(Collectors.joining(", "));
     }
 
     /** What a row broke of the promise of its mode. */

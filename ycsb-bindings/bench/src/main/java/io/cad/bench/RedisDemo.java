@@ -21,7 +21,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
@@ -198,7 +197,7 @@ public final class RedisDemo {
         DemoVerdict verdict = DemoVerdict.of(rows, true);
         StringBuilder text = new StringBuilder(DemoRow.table(rows)).append('\n');
         verdict.reasons().forEach(reason -> text.append(reason).append('\n'));
-        text.append(verdict.code().name().toLowerCase(Locale.ROOT)).append('\n');
+        text.append(verdict.summary(rows)).append('\n');
         System.out.println();
         System.out.print(text);
 

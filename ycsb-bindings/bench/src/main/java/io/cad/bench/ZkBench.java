@@ -59,7 +59,13 @@ public final class ZkBench {
     /** What must not change between the pairs of a cell. */
     private String setup(Cell cell) {
         return "jars=" + fingerprint + " servers=" + cell.stage().servers() + " slice=" + plan.sliceSeconds() + " warmUp="
-                + plan.warmUpSeconds() + " cpus=" + Runtime.getRuntime().availableProcessors() + " java=" + Runtime.version().feature();
+                + plan.warmUpSeconds() + " by=" + warmUpClients(cell) + " cpus=" + Processors.ALL
+                + " java=" + Runtime.version().feature();
+    }
+
+    /** One client alone would leave much of the code uncompiled, and the more the more there is of it. */
+    private static int warmUpClients(Cell cell) {
+        return Math.max(cell.clients(), Plan.CLIENTS);
     }
 
     private Plan plan(String name, String only, int servers) throws Arguments.BadArguments {
@@ -109,6 +115,15 @@ public final class ZkBench {
     }
 
     private ExitCode measure(Plan feasible) throws Exception {
+        if (!feasible.needsHosts()) {
+            return measureAndJudge(feasible);
+        }
+        try (Processors awake = Processors.awake()) {
+            return measureAndJudge(feasible);
+        }
+    }
+
+    private ExitCode measureAndJudge(Plan feasible) throws Exception {
         System.out.printf("plan %s: %d cells, seed %d, raw data in %s%n", feasible.name(), feasible.cells().size(), seed, out);
         Files.createDirectories(out);
         Path raw = out.resolve("raw");
@@ -170,11 +185,14 @@ public final class ZkBench {
         Stage stage = first.stage();
         boolean allocations = group.stream().anyMatch(cell -> cell.figure() == Cell.Figure.BYTES_PER_OP);
         Map<Mode, Subject> subjects = new EnumMap<>(Mode.class);
+        if (stage.onHosts()) {
+            Processors.share(List.of());
+        }
         try (RunDirectory run = RunDirectory.create(out, "run")) {
             for (Mode mode : modes) {
                 System.out.println("start " + mode.label() + ": " + mode.describe());
                 Subject subject = Subject.start(new Deployment.Site(run, jars, fi, seed), mode, stage.servers(), stage.onHosts(), allocations);
-                subject.seat(first.clients(), stage.isSpread(false));
+                subject.seat(warmUpClients(first), stage.isSpread(false));
                 subjects.put(mode, subject);
             }
             System.out.printf("warm up %d systems, %.0f s each%n", subjects.size(), plan.warmUpSeconds());
@@ -198,6 +216,7 @@ public final class ZkBench {
         subject.setSyncLatency(cell.dial());
         if (stage.onHosts()) {
             subject.limitProcessors(0);
+            Processors.share(subject.pids());
         }
         if (subject.seat(cell.clients(), stage.isSpread(denominator))) {
             // Another number of clients takes other ways through the code; a quota would make their compilation last.
@@ -207,6 +226,7 @@ public final class ZkBench {
         }
         if (stage.hasQuota()) {
             subject.limitProcessors(stage.quota());
+            Processors.split(subject.pids());
         }
     }
 

@@ -120,7 +120,7 @@ class CellVerdictTest {
         Plan reads = Plan.reads();
         for (Mode over : List.of(Mode.WEAK, Mode.STRONG)) {
             List<Cell> claims = reads.cells().stream().filter(cell -> cell.over() == over && cell.hasTarget()).toList();
-            assertEquals(List.of(1, 10, 100), claims.stream().map(Cell::clients).toList());
+            assertEquals(List.of(100, 10, 1), claims.stream().map(Cell::clients).toList());
             int pairs = over == Mode.WEAK ? 60 : 20;
             assertTrue(claims.stream().allMatch(cell -> cell.mode() == Mode.ORCA && cell.pairs() >= pairs && cell.stage().hasQuota()));
         }

@@ -28,6 +28,8 @@ class DemoVerdictTest {
         DemoVerdict verdict = judge(WEAK, STRONG, CAD);
         assertEquals(ExitCode.HOLDS, verdict.code(), verdict.reasons().toString());
         assertEquals(List.of(), verdict.reasons());
+        assertEquals("holds: strong, cad took back nothing that clients had read; weak did",
+                verdict.summary(List.of(WEAK, STRONG, CAD)));
     }
 
     @Test
