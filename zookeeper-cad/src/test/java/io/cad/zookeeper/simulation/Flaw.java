@@ -29,6 +29,8 @@ public enum Flaw {
     VOTE_BY_COMMITTED_MEMBERSHIP,
     /** The memberships in the log are forgotten at a restart. */
     MEMBERSHIP_FORGOTTEN_AT_RESTART,
+    /** A follower takes a membership of its leader's initial history for committed before the epoch is established. */
+    INITIAL_MEMBERSHIP_COUNTS_AS_COMMITTED,
     /** A held reply leaves in a later epoch. */
     HELD_REPLY_OUTLIVES_THE_ROLE,
     /** A leader that starts again goes on in its epoch, without an election. */

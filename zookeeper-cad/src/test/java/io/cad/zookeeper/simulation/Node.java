@@ -139,7 +139,8 @@ final class Node implements PeerLease.Shell, Storage.Owner {
         after(world.between(5 * MS, 60 * MS), this::syncInBackground);
         after(world.between(100 * MS, 900 * MS), this::snapshot);
         boolean goesOn = world.has(Flaw.SAME_LEADER_GOES_ON) && led > 0 && led == promisedEpoch && led == recordedEpoch;
-        after(world.between(2 * MS, 120 * MS), goesOn ? this::lead : this::elect);
+        long untilElection = world.between(2 * MS, 120 * MS);
+        after(goesOn ? 0 : untilElection, goesOn ? this::lead : this::elect);
     }
 
     /** The tree was read from the files: it must be what that history made. */
@@ -547,7 +548,8 @@ final class Node implements PeerLease.Shell, Storage.Owner {
     // --- following
 
     /** The history of the leader, whole or from where both agree. */
-    void synchronise(Office leader, byte[] welcome, Hello toWhom, Entry end, Entry committed, byte[] state) {
+    void synchronise(Office leader, byte[] welcome, Hello toWhom, Entry end, Entry committed, long membership,
+            byte[] state) {
         // A connection ends with its process: the next one, whose attempts begin anew, gets nothing of it.
         if (role != Role.JOINING || toWhom.incarnation != incarnation || toWhom.attempt != attempt
                 || promisedEpoch != leader.epoch && !world.has(Flaw.PROMISE_NOT_ONE_WAY)) {
@@ -592,7 +594,7 @@ final class Node implements PeerLease.Shell, Storage.Owner {
         heardAt = now();
         following = begin(new Following(Entry.index(last)));
         following.link.synchronised(Entry.index(last), Entry.index(applied));
-        append(leader, newConnection, end, committed);
+        append(leader, newConnection, end, committed, membership);
         world.faults.joined(this, leader.leader);
     }
 
@@ -622,7 +624,7 @@ final class Node implements PeerLease.Shell, Storage.Owner {
         return role == Role.FOLLOWING && epoch == leader.epoch && connection == itsConnection;
     }
 
-    void append(Office leader, long itsConnection, Entry end, Entry committed) {
+    void append(Office leader, long itsConnection, Entry end, Entry committed, long membership) {
         if (!follows(leader, itsConnection)) {
             return;
         }
@@ -636,6 +638,7 @@ final class Node implements PeerLease.Shell, Storage.Owner {
                 following.link.persisted(end.index);
             }
         }
+        committedMembership = Math.max(committedMembership, membership);
         Entry reached = last;
         world.send(this, leader.leader, () -> leader.acknowledged(itsConnection, reached));
         if (Entry.length(committed) > Entry.length(applied)) {
@@ -644,7 +647,6 @@ final class Node implements PeerLease.Shell, Storage.Owner {
             Runnable step = () -> {
                 if (following == mine && Entry.length(committed) > Entry.length(applied)) {
                     apply(committed);
-                    committedMembership = Math.max(committedMembership, Entry.index(Entry.membershipOf(committed)));
                     mine.link.applied(committed.index);
                 }
             };

@@ -111,7 +111,14 @@ final class Office extends Serving implements Leadership.Shell {
     private void replicate(long connection, Node follower) {
         Entry last = leader.last;
         Entry committed = leader.applied;
-        world.send(leader, follower, () -> follower.append(this, connection, last, committed));
+        long membership = knownCommitted();
+        world.send(leader, follower, () -> follower.append(this, connection, last, committed, membership));
+    }
+
+    /** Index of the newest membership that is: what a leader has applied holds its initial history, which may not be. */
+    private long knownCommitted() {
+        return world.has(Flaw.INITIAL_MEMBERSHIP_COUNTS_AS_COMMITTED)
+                ? Entry.index(Entry.membershipOf(leader.applied)) : leader.committedMembership;
     }
 
     void tick() {
@@ -154,9 +161,10 @@ final class Office extends Serving implements Leadership.Shell {
         }
         Entry last = leader.last;
         Entry committed = leader.applied;
+        long membership = knownCommitted();
         byte[] state = fullState ? leader.storage.wholeState() : null;
         byte[] welcome = Hello.ofLeader(world.mode, connection, leader.history()).appendTo(new byte[Hello.LEADER_INFO_LENGTH]);
-        world.send(leader, server, () -> server.synchronise(this, welcome, hello, last, committed, state));
+        world.send(leader, server, () -> server.synchronise(this, welcome, hello, last, committed, membership, state));
     }
 
     void lost(long connection) {

@@ -81,9 +81,17 @@ class SimulationTest {
 
     /** Lives that failed once. */
     @ParameterizedTest
-    @ValueSource(longs = {1608337013, 1788035825})
+    @ValueSource(longs = {1303998554, 1608337013, 1788035825})
     void holdsNow(long seed) {
         live(seed);
+    }
+
+    /** A wrong server that only the checks have noticed so far, and that in one life of tens of thousands. */
+    @Test
+    void aMembershipOfTheInitialHistoryIsNotCommitted() {
+        Set<Flaw> flaws = Set.of(Flaw.INITIAL_MEMBERSHIP_COUNTS_AS_COMMITTED);
+        Error seen = assertThrows(Error.class, () -> lives.live(1303998554, new Cores(), flaws, true, Set.of()));
+        assertTrue(seen.getMessage().contains("DurableSurvivesElection"), seen::toString);
     }
 
     private static Map<Count, Long> live(long seed) {
