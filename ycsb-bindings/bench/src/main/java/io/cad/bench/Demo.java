@@ -33,8 +33,6 @@ public final class Demo {
     private static final int KEYS = 10_000;
     private static final int VALUE_BYTES = 100;
     private static final double ZIPFIAN = 0.99;
-    /** Times that a row which shows nothing is tried. */
-    private static final int ATTEMPTS = 3;
     private static final double READ_SHARE = 0.6;
     /** Most reads look at what somebody wrote a moment ago: that is the data at stake. */
     private static final double FRESH_SHARE = 0.7;
@@ -113,11 +111,8 @@ public final class Demo {
         List<DemoRow> rows = new ArrayList<>();
         try (RunDirectory run = RunDirectory.create(out, "run")) {
             for (Mode mode : modes) {
-                DemoRow row = null;
-                for (int attempt = 1; row == null || isWorthRepeating(row, attempt); attempt++) {
-                    row = lose(run, mode, attempt, rows.size() + 1, modes.size());
-                }
-                rows.add(row);
+                int number = rows.size() + 1;
+                rows.add(DemoAttempts.of(attempt -> lose(run, mode, attempt, number, modes.size())));
             }
             ExitCode verdict = report(rows, run.path(), jars.present());
             if (arguments.has("keep")) {
@@ -128,16 +123,6 @@ public final class Demo {
             System.out.println("seed " + seed);
             return verdict;
         }
-    }
-
-    /** A row that shows nothing, as on a machine that stalled just then, is tried again; a violation never is. */
-    private static boolean isWorthRepeating(DemoRow row, int attempt) {
-        List<String> doubts = DemoVerdict.doubts(row);
-        if (doubts.isEmpty() || !DemoVerdict.violations(row).isEmpty() || attempt > ATTEMPTS) {
-            return false;
-        }
-        System.out.println("  " + row.mode().label() + " again: " + String.join("; ", doubts));
-        return true;
     }
 
     /** One mode's load and power loss. */

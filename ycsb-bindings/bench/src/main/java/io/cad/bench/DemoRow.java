@@ -8,8 +8,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What one mode did: latencies in ms, counts of the whole ensemble.
+ * What one mode did: latencies in ms, counts of the whole ensemble. The counts are those of all its power losses, rates,
+ * latencies and the time to come back those of the last.
  *
+ * @param losses power losses
  * @param readsHeld reads that met data above the durable index, before the loss
  */
 record DemoRow(
@@ -20,13 +22,14 @@ record DemoRow(
         double readP99,
         double writeP50,
         double writeP99,
+        int losses,
         long bytesDropped,
         long readsHeld,
         double recoverySeconds,
         Findings findings) {
 
     private static final String[][] HEAD = {
-        {"", ""}, {"", "ops/s"}, {"read ms", "p50 / p99"}, {"write ms", "p50 / p99"}, {"bytes", "dropped"},
+        {"", ""}, {"", "ops/s"}, {"read ms", "p50 / p99"}, {"write ms", "p50 / p99"}, {"power", "losses"}, {"bytes", "dropped"},
         {"reads that", "met R > D"}, {"fresh values", "read"}, {"reads that", "went backwards"}, {"read data", "lost"},
         {"acknowledged", "writes lost"},
     };
@@ -36,7 +39,14 @@ record DemoRow(
         return new DemoRow(mode, mode.describe(), load.opsPerSecond(),
                 load.reads().percentileMillis(0.5), load.reads().percentileMillis(0.99),
                 load.writes().percentileMillis(0.5), load.writes().percentileMillis(0.99),
-                result.loss().bytes(), result.readsHeld(), result.recovery().toMillis() / 1e3, result.findings());
+                1, result.loss().bytes(), result.readsHeld(), result.recovery().toMillis() / 1e3, result.findings());
+    }
+
+    /** The same mode once more: what was at stake adds up, and what was lost. */
+    DemoRow and(DemoRow later) {
+        return new DemoRow(mode, settings, later.opsPerSecond, later.readP50, later.readP99, later.writeP50, later.writeP99,
+                losses + later.losses, bytesDropped + later.bytesDropped, readsHeld + later.readsHeld,
+                later.recoverySeconds, findings.and(later.findings));
     }
 
     String oneLine() {
@@ -50,6 +60,7 @@ record DemoRow(
             String.format("%.0f", opsPerSecond),
             String.format("%.2f / %.2f", readP50, readP99),
             String.format("%.2f / %.2f", writeP50, writeP99),
+            Integer.toString(losses),
             Long.toString(bytesDropped),
             mode.isPatched() ? Long.toString(readsHeld) : "-",
             Long.toString(findings.freshValuesRead()),

@@ -9,7 +9,10 @@ import java.util.stream.Collectors;
 
 /** What the rows of a demo prove, with the reasons. */
 record DemoVerdict(ExitCode code, List<String> reasons) {
-    /** Distinct values of the last second before the loss that must have been read, for a row of CAD or ORCA to count. */
+    /**
+     * Distinct values of the last second before a loss that must have been read, for a row of CAD or ORCA to count, in as
+     * many losses as it takes.
+     */
     static final long FRESH_VALUES_NEEDED = 1_000;
 
     DemoVerdict {
@@ -77,7 +80,7 @@ record DemoVerdict(ExitCode code, List<String> reasons) {
                 doubts.add("no read met data that was not yet durable");
             }
             if (row.findings().freshValuesRead() < FRESH_VALUES_NEEDED) {
-                doubts.add("only " + row.findings().freshValuesRead() + " values of the last second had been read, "
+                doubts.add("only " + row.findings().freshValuesRead() + " values of the last second before a power loss had been read, "
                         + FRESH_VALUES_NEEDED + " are needed; give more --clients or a smaller --sync-latency");
             }
         }

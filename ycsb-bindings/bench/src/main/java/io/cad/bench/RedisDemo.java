@@ -36,8 +36,6 @@ public final class RedisDemo {
     private static final double ZIPFIAN = 0.99;
     private static final double READ_SHARE = 0.6;
     private static final double FRESH_SHARE = 0.7;
-    /** Times that a row which shows nothing is tried. */
-    private static final int ATTEMPTS = 3;
 
     private static final String USAGE = String.join("\n",
             "usage: demo [options]",
@@ -120,11 +118,8 @@ public final class RedisDemo {
         List<DemoRow> rows = new ArrayList<>();
         try (RunDirectory run = RunDirectory.create(out, "run")) {
             for (RedisMode mode : modes) {
-                DemoRow row = null;
-                for (int attempt = 1; row == null || isWorthRepeating(row, attempt); attempt++) {
-                    row = lose(run, mode, attempt, rows.size() + 1, modes.size());
-                }
-                rows.add(row);
+                int number = rows.size() + 1;
+                rows.add(DemoAttempts.of(attempt -> lose(run, mode, attempt, number, modes.size())));
             }
             ExitCode verdict = report(rows, run.path());
             if (arguments.has("keep")) {
@@ -133,15 +128,6 @@ public final class RedisDemo {
             System.out.println("seed " + seed);
             return verdict;
         }
-    }
-
-    private static boolean isWorthRepeating(DemoRow row, int attempt) {
-        List<String> doubts = DemoVerdict.doubts(row);
-        if (doubts.isEmpty() || !DemoVerdict.violations(row).isEmpty() || attempt > ATTEMPTS) {
-            return false;
-        }
-        System.out.println("  " + row.mode().label() + " again: " + String.join("; ", doubts));
-        return true;
     }
 
     private Path programOf(RedisMode mode) {
@@ -182,7 +168,7 @@ public final class RedisDemo {
             DemoRow row = new DemoRow(mode, mode.describe(), slice.opsPerSecond(),
                     slice.reads().percentileMillis(0.5), slice.reads().percentileMillis(0.99),
                     slice.writes().percentileMillis(0.5), slice.writes().percentileMillis(0.99),
-                    loss.bytes(), held, recovery, findings);
+                    1, loss.bytes(), held, recovery, findings);
             System.out.println(prefix + row.oneLine());
             HistoryFile.write(run.path().resolve("history-" + name + ".jsonl"), ops);
             return row;

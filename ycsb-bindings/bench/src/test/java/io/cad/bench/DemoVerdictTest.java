@@ -15,7 +15,7 @@ class DemoVerdictTest {
     private static final DemoRow CAD = row(Mode.CAD, 100, 50, 0, 0, 7, 1_000);
 
     private static DemoRow row(Mode mode, long dropped, long held, long backwards, long readLost, long ackedLost, long fresh) {
-        return new DemoRow(mode, mode.describe(), 1, 1, 1, 1, 1, dropped, held, 1,
+        return new DemoRow(mode, mode.describe(), 1, 1, 1, 1, 1, 1, dropped, held, 1,
                 new Findings(0, backwards, readLost, ackedLost, 100, fresh, List.of()));
     }
 

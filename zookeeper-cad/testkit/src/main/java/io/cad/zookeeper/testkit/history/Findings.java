@@ -2,9 +2,10 @@
 package io.cad.zookeeper.testkit.history;
 
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
- * What the checker found in one history with one power loss.
+ * What the checker found in a history with a power loss, or in several such histories.
  *
  * @param readsBackwardsBefore reads that returned an older state than a read which had completed before they began,
  *     both before the power loss
@@ -26,6 +27,17 @@ public record Findings(
 
     public Findings {
         examples = List.copyOf(examples);
+    }
+
+    /** Of this history and another one. */
+    public Findings and(Findings other) {
+        return new Findings(readsBackwardsBefore + other.readsBackwardsBefore,
+                readsBackwardsAcross + other.readsBackwardsAcross,
+                readUpdatesLost + other.readUpdatesLost,
+                ackedWritesLost + other.ackedWritesLost,
+                ackedWrites + other.ackedWrites,
+                freshValuesRead + other.freshValuesRead,
+                Stream.concat(examples.stream(), other.examples.stream()).toList());
     }
 
     /** All reads that went backwards. */
