@@ -240,6 +240,12 @@ class ArgumentsTest(unittest.TestCase):
                 suite.main(arguments)
             self.assertEqual(254, stopped.exception.code)
 
+    def test_help(self):
+        with redirect_stdout(io.StringIO()) as out, self.assertRaises(SystemExit) as stopped:
+            suite.main(["--help"])
+        self.assertEqual(0, stopped.exception.code)
+        self.assertIn("5 % of the tests", out.getvalue())
+
 
 if __name__ == "__main__":
     unittest.main()
