@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import io.cad.zookeeper.config.Mode;
 import io.cad.zookeeper.role.LeaderRole;
 import io.cad.zookeeper.testing.Await;
@@ -14,8 +17,10 @@ import io.cad.zookeeper.testing.Ensemble.Transport;
 import io.cad.zookeeper.testing.RawClient;
 import io.cad.zookeeper.testing.RawClient.Packet;
 import io.cad.zookeeper.testing.Settings;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.Collectors;
 import org.apache.zookeeper.KeeperException.Code;
 import org.apache.zookeeper.ZooDefs;
 import org.apache.zookeeper.ZooDefs.OpCode;
@@ -24,7 +29,9 @@ import org.apache.zookeeper.proto.GetDataRequest;
 import org.apache.zookeeper.proto.SyncRequest;
 import org.apache.zookeeper.server.quorum.Follower;
 import org.apache.zookeeper.server.quorum.Leader;
+import org.apache.zookeeper.server.quorum.Learner;
 import org.junit.jupiter.api.Test;
+import org.slf4j.LoggerFactory;
 
 /** Peers with stock classes and peers with ours in one ensemble: the handshake, and who counts for what. */
 class MixedEnsembleTest {
@@ -40,6 +47,10 @@ class MixedEnsembleTest {
 
     @Test
     void stockFollowerWorksAndCountsForNoDurableIndex() {
+        ListAppender<ILoggingEvent> log = new ListAppender<>();
+        log.start();
+        Logger logger = (Logger) LoggerFactory.getLogger(Learner.class);
+        logger.addAppender(log);
         try (Settings settings = Settings.of("cad.durability", "cad", "cad.replication", "async");
              Ensemble ensemble = new Ensemble(Transport.NIO, 3, 0).start(1L, 2L)) {
             long leader = ensemble.leader();
@@ -54,8 +65,13 @@ class MixedEnsembleTest {
             ok(atStock.send(OpCode.sync, new SyncRequest("/")));
             ok(atStock.send(OpCode.getData, new GetDataRequest("/from-leader", false)));
             assertEquals(Set.of(3 - leader), ((LeaderRole) ensemble.role(leader)).persistedByServer().keySet());
+            // It was sent nothing that it does not know (H16).
+            assertEquals(List.of(), List.copyOf(log.list).stream().map(ILoggingEvent::getFormattedMessage)
+                    .filter(message -> message.contains("Unknown packet")).collect(Collectors.toList()));
             atStock.close();
             atLeader.close();
+        } finally {
+            logger.detachAppender(log);
         }
     }
 
