@@ -17,8 +17,8 @@ final class DemoAttempts {
     }
 
     /**
-     * A slow machine puts little at stake in one loss, so the losses add up; one that dropped nothing put nothing at stake
-     * and does not count. A violation is never tried again, nor hidden.
+     * A slow machine puts little at stake in one loss, so the losses add up; one that put nothing at stake does not
+     * count. A violation is never tried again, nor hidden.
      */
     static DemoRow of(Attempt mode) throws Exception {
         DemoRow row = mode.lose(1);
@@ -29,9 +29,9 @@ final class DemoAttempts {
             }
             System.out.println("  " + row.mode().label() + " again: " + String.join("; ", doubts));
             DemoRow next = mode.lose(attempt);
-            if (row.bytesDropped() == 0) {
+            if (!row.putSomethingAtStake()) {
                 row = next;
-            } else if (next.bytesDropped() > 0 || !DemoVerdict.violations(next).isEmpty()) {
+            } else if (next.putSomethingAtStake() || !DemoVerdict.violations(next).isEmpty()) {
                 row = row.and(next);
             }
         }

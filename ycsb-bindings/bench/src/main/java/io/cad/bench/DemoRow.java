@@ -49,6 +49,11 @@ record DemoRow(
                 later.recoverySeconds, findings.and(later.findings));
     }
 
+    /** Whether something was lost and, where reads wait for what is durable, one had to. */
+    boolean putSomethingAtStake() {
+        return bytesDropped > 0 && (readsHeld > 0 || !mode.isOnTrial());
+    }
+
     String oneLine() {
         return String.format("is back after %.1f s: %.0f ops/s, %d reads went backwards, %d updates that had been read are lost",
                 recoverySeconds, opsPerSecond, findings.readsBackwards(), findings.readUpdatesLost());

@@ -11,7 +11,11 @@ import org.junit.jupiter.api.Test;
 
 class DemoAttemptsTest {
     private static DemoRow loss(long dropped, long readLost, long fresh) {
-        return new DemoRow(Mode.CAD, Mode.CAD.describe(), 1, 1, 1, 1, 1, 1, dropped, 50, 1,
+        return loss(dropped, 50, readLost, fresh);
+    }
+
+    private static DemoRow loss(long dropped, long held, long readLost, long fresh) {
+        return new DemoRow(Mode.CAD, Mode.CAD.describe(), 1, 1, 1, 1, 1, 1, dropped, held, 1,
                 new Findings(0, 0, readLost, 0, 100, fresh, List.of()));
     }
 
@@ -42,6 +46,13 @@ class DemoAttemptsTest {
         assertEquals("1 losses, 1000 fresh, doubts 0, violations 0, left 0", outcome(loss(0, 0, 999), loss(9, 0, 1_000)));
         assertEquals("2 losses, 1100 fresh, doubts 0, violations 0, left 0",
                 outcome(loss(9, 0, 700), loss(0, 0, 999), loss(9, 0, 400)));
+    }
+
+    @Test
+    void neitherDoesOneBeforeWhichNoReadWaited() throws Exception {
+        assertEquals("1 losses, 1000 fresh, doubts 0, violations 0, left 0", outcome(loss(9, 0, 0, 999), loss(9, 0, 1_000)));
+        assertEquals("2 losses, 1100 fresh, doubts 0, violations 0, left 0",
+                outcome(loss(9, 0, 700), loss(9, 0, 0, 999), loss(9, 0, 400)));
     }
 
     @Test
